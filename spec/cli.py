@@ -1,14 +1,15 @@
 """The `sonnx` command: a frame around the subcommands that each layer brings through the entry points `sonnx.commands`.
 
 A subcommand is imported when it is called. Exit codes of all commands: 0 good, 1 finding, 2 usage or unreadable input,
-3 undecided, 4 internal error, 130 interrupted. The name of an expected exception's class decides its code, since the
-layers above define their own; any other exception is an internal error. A command whose reader goes away in the middle
-ends with 141, as the signal would.
+3 undecided, 4 internal error, 130 interrupted, 143 terminated. The name of an expected exception's class decides its
+code, since the layers above define their own; any other exception is an internal error. A command whose reader goes
+away in the middle ends with 141, as the signal would.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -20,7 +21,7 @@ from click.exceptions import Exit
 
 from .terminal import inert
 
-GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER = 0, 1, 2, 3, 4, 130, 141
+GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER, TERMINATED = 0, 1, 2, 3, 4, 130, 141, 143
 
 EXIT_CODES = {
     **dict.fromkeys(("AdditionError", "AddedTextError", "ModelError", "RuleSetError", "MissingExtraError"), USAGE),
@@ -96,8 +97,8 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return end.exit_code
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else GOOD if end.code is None else _complain(end.code, USAGE)
-    except (KeyboardInterrupt, click.Abort):
-        return _complain("interrupted", INTERRUPTED)
+    except (KeyboardInterrupt, click.Abort) as stop:
+        return _complain("terminated" if isinstance(stop, Terminated) else "interrupted", exit_code(stop))
     except BrokenPipeError:
         return NO_READER
     except click.ClickException as error:
@@ -137,6 +138,20 @@ def _drop_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.__stdout__.fileno() if sys.__stdout__ else 1)
 
 
+class Terminated(KeyboardInterrupt):
+    """The signal SIGTERM: whoever keeps what is done when the user interrupts keeps it then too."""
+
+
+def exit_code(stop: BaseException) -> int:
+    """The exit code after an interrupt."""
+    return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
+
+
+def _terminate(_signal: int, _frame: object) -> NoReturn:
+    raise Terminated
+
+
 def main() -> NoReturn:
     """The console script."""
+    signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))

@@ -202,7 +202,8 @@ class RuleSetResult:
 
 @dataclass(frozen=True, slots=True)
 class ModelInfo:
-    """The certified model: files with digests, versions, sizes of the graph."""
+    """The certified model: files with digests, versions, sizes of the graph. path: the file as the caller named it,
+    empty where the model came otherwise."""
 
     name: str
     source: str
@@ -214,6 +215,7 @@ class ModelInfo:
     nodes: int
     tensors: int
     functions: tuple[tuple[str, str, str], ...] = ()
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,3 +255,28 @@ class Report:
     def _repr_html_(self) -> str | None:
         """The report as a notebook shows it."""
         return None if self.notebook is None else self.notebook(self)
+
+
+# ---- Of several models --------------------------------------------------------------------------
+
+EXIT = {Verdict.CONFORMS: 0, Verdict.VIOLATES: 1, Verdict.UNDECIDED: 3}
+UNREADABLE, INTERNAL = 2, 4
+"""Exit codes: by verdict, of a file that is no model, of a defect of this package."""
+EXIT_ORDER = (INTERNAL, UNREADABLE, 1, 3, 0)
+"""The exit code of several models is the first of these that one of them has."""
+STANDARD_INPUT = "-"
+"""The name of the model that is read from standard input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome for one of several models, under its name as the caller gave it: a report, or why there is none.
+
+    certificate: its bytes, where one was asked for. code: the exit code for this model alone.
+    """
+
+    name: str
+    code: int
+    report: Report | None = None
+    error: str = ""
+    certificate: bytes = b""

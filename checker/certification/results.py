@@ -248,4 +248,5 @@ def _info(model: Model, given: object) -> ModelInfo:
         nodes=len(model.nodes),
         tensors=len(model.tensors),
         functions=model.functions,
+        path=str(given) if isinstance(given, (str, Path)) else "",
     )

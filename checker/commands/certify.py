@@ -1,26 +1,30 @@
-"""`sonnx certify`: certify a model against rule sets."""
+"""`sonnx certify`: certify models against rule sets."""
 
 from __future__ import annotations
 
+import os
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_writable, deliver
+from sonnx.spec.cli import exit_code
 from sonnx.spec.terminal import progress_bar
 
-from ..certification.formats import FORMATS, render
+from ..certification.formats import FORMATS, render_all, render_one
+from ..certification.report import EXIT, EXIT_ORDER, STANDARD_INPUT, Outcome
 
 if TYPE_CHECKING:
-    from ..certification.report import Report
+    from sonnx.semantics.model.graph import Model
 
-EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
+    from ..certification.report import Report
 
 
 @click.command()
-@click.argument("model", required=False, type=PATH)
+@click.argument("models", metavar="MODEL...", nargs=-1)
 @click.option(
     "--rules",
     "rules",
@@ -36,8 +40,20 @@ EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
     "count rules with status TBC, defective, open or reported too.",
 )
 @click.option("--format", "form", type=click.Choice(("text", *FORMATS)), default="text", show_default=True)
-@click.option("--output", type=PATH, help="Write the report to a file instead of standard output.")
-@click.option("--certificate", type=PATH, help="Write a certificate that `sonnx recheck` replays.")
+@click.option("--quiet", "-q", is_flag=True, help="One line: the verdict, or how many models have which.")
+@click.option(
+    "--output",
+    type=PATH,
+    help="Write the report to a file instead of standard output; HTML of several models to a folder.",
+)
+@click.option(
+    "--certificate",
+    type=PATH,
+    help="Write a certificate that `sonnx recheck` replays; of several models into this folder.",
+)
+@click.option(
+    "--jobs", type=click.IntRange(min=1), help="Models judged side by side. [default: the number of processors]"
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -63,61 +79,135 @@ EXIT = {"CONFORMS": 0, "VIOLATES": 1, "UNDECIDED": 3}
     "--explain", metavar="NAME", help="Print a rule (RULE or RULESET:RULE) or a rule set instead of certifying."
 )
 def certify(
-    model: Path | None,
+    models: tuple[str, ...],
     rules: tuple[str, ...],
     strict: bool,
     form: str,
+    quiet: bool,
     output: Path | None,
     certificate: Path | None,
+    jobs: int | None,
     timeout: float,
     dump: Path | None,
     sizes: tuple[str, ...],
     others: bool,
     explain: str | None,
 ) -> None:
-    """Certify MODEL against the SONNX profile.
+    """Certify each MODEL against the SONNX profile.
 
-    MODEL is a binary ONNX file, ONNX's textual syntax, or the listing that onnx.helper.printable_graph prints.
+    MODEL is a binary ONNX file, ONNX's textual syntax, the listing that onnx.helper.printable_graph prints, a folder
+    (the files *.onnx below it), a pattern, or - for standard input. Of several models a table is printed; with --format
+    one report for all is made: lines of JSON, one SARIF or JUnit document, or an index of HTML pages.
     Without --rules: the graph rules of SONNX with their completions, ONNX's own rules, and every operator inside its
     domain.
     Exit code: 1 VIOLATES; else 3 UNDECIDED, what the tool could not decide or an operator without meaning; else 0
-    CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage.
+    CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage. Of
+    several models the first of 4 (a defect of the tool), 2, 1, 3 that one of them has, else 0.
     """
     if explain is not None:
         from ..certification.explain import explanation
 
         click.echo(explanation(explain), nl=False)
         return
-    if model is None:
-        raise click.UsageError("name the MODEL to certify")
-    from ..certification.certifier import certify as judge
-    from ..certification.rule_sets import DEFAULT
+    if not models:
+        raise click.UsageError("name the MODEL to certify: a file, a folder, a pattern, or - for standard input")
+    from sonnx.spec.library import specification
 
+    from ..certification import rule_sets
+    from ..certification.certifier import certify as judged
+
+    asked = rules or rule_sets.DEFAULT
+    rule_sets.resolve(specification(), asked)
     limits = dict(map(_limits, sizes))
-    check_writable(output, certificate)
+    several, names, given = _named(models)
+    _check(several, form, output, certificate, dump)
+
+    with progress_bar() as progress:
+
+        def judge(name: str) -> tuple[Report, bytes]:
+            report = judged(
+                given() if name == STANDARD_INPUT else Path(name),
+                asked,
+                timeout=timeout,
+                strict=strict,
+                others=others,
+                witnesses=certificate is not None,
+                dump=dump,
+                sizes=limits,
+                progress=None if several else progress,
+            )
+            return report, b"" if certificate is None else _certificate(report)
+
+        if several:
+            from ..certification.batch import outcomes as begin
+
+            outcomes, ended = _gathered(begin(names, judge, jobs, progress))
+        else:
+            report, sealed = judge(names[0])
+            outcomes, ended = [Outcome(names[0], EXIT[report.verdict], report, "", sealed)], 0
+    if certificate is not None:
+        for outcome, target in _targets(outcomes, certificate) if several else [(outcomes[0], certificate)]:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(outcome.certificate)
+    _deliver(outcomes, form, output, several=several, quiet=quiet)
+    if ended:
+        click.echo(f"interrupted: {len(outcomes)} of {len(names)} models were judged", err=True)
+    codes = {outcome.code for outcome in outcomes}
+    sys.exit(ended or next(code for code in EXIT_ORDER if code in codes))
+
+
+def _named(models: Sequence[str]) -> tuple[bool, list[str], Callable[[], Model | Path]]:
+    """Whether a report on several models is asked for, the files, and what standard input holds."""
+    if len(models) == 1 and Path(models[0]).is_file():
+        return False, list(models), Path
+    from ..certification import batch
+
+    names = batch.expand(models)
+    return batch.is_batch(models), names, batch.standard_input() if STANDARD_INPUT in names else Path
+
+
+def _check(several: bool, form: str, output: Path | None, certificate: Path | None, dump: Path | None) -> None:
+    """Refuses, before the work, options that do not fit and what cannot be written."""
     if form == "html":
         from sonnx.spec.pages import check_installed
 
         check_installed()
-    with progress_bar() as progress:
-        report = judge(
-            model,
-            rules or DEFAULT,
-            timeout=timeout,
-            strict=strict,
-            others=others,
-            witnesses=certificate is not None,
-            dump=dump,
-            sizes=limits,
-            progress=progress,
-        )
-    if certificate is not None:
-        from ..certification.certificate import certificate as issue
-        from ..certification.certificate import seal
+    if not several:
+        check_writable(output, certificate)
+        return
+    if dump is not None:
+        raise click.UsageError("--dump-smt is for one MODEL")
+    if form == "html" and output is None:
+        raise click.UsageError("HTML of several models is a folder of pages: name it with --output")
+    for folder in (certificate, output if form == "html" else None):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise click.UsageError(f"cannot write into {str(folder)!r}: of several models it is a folder")
+    check_writable(output if form != "html" else None)
 
-        certificate.write_bytes(seal(issue(report)))
-    _deliver(report, form, output)
-    sys.exit(EXIT[report.verdict.value])
+
+def _gathered(outcomes: Iterator[Outcome]) -> tuple[list[Outcome], int]:
+    """The outcomes, and 0; after an interrupt those that are there, and its exit code."""
+    done: list[Outcome] = []
+    try:
+        done.extend(outcomes)  # keeps what it has when it is interrupted
+    except KeyboardInterrupt as interrupt:
+        return done, exit_code(interrupt)
+    return done, 0
+
+
+def _targets(outcomes: Sequence[Outcome], folder: Path) -> Iterator[tuple[Outcome, Path]]:
+    """Where the certificate of each model goes in a folder: to its path from here, with `.json` behind it."""
+    for outcome in outcomes:
+        if outcome.certificate:
+            name = "stdin" if outcome.name == STANDARD_INPUT else os.path.relpath(outcome.name)
+            parts = ["up" if part == os.pardir else part for part in Path(name).parts]
+            yield outcome, folder.joinpath(*parts[:-1], f"{parts[-1]}.json")
+
+
+def _certificate(report: Report) -> bytes:
+    from ..certification.certificate import certificate, seal
+
+    return seal(certificate(report))
 
 
 def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
@@ -133,10 +223,17 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     return name, (least, most)
 
 
-def _deliver(report: Report, form: str, output: Path | None) -> None:
-    if form == "text":
-        from ..certification.formats.text import write
+def _deliver(outcomes: Sequence[Outcome], form: str, output: Path | None, *, several: bool, quiet: bool) -> None:
+    if form == "html" and several and output is not None:
+        from ..certification.formats.html import write_pages
 
-        deliver(partial(write, report), output)
+        write_pages(outcomes, output)
+    elif form == "text":
+        from ..certification.formats.text import say, summarize, write
+
+        if several:
+            deliver(partial(summarize, outcomes, quiet=quiet), output)
+        elif (report := outcomes[0].report) is not None:
+            deliver(partial(say if quiet else write, report), output)
     else:
-        deliver(render(report, form), output)
+        deliver((render_all if several else render_one)(outcomes, form), output)

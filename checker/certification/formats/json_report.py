@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import asdict
 
-from ..report import WORST_FIRST, Domain, Finding, Json, Report, RuleResult, RuleSetResult, RuleVerdict
+from ..report import WORST_FIRST, Domain, Finding, Json, Outcome, Report, RuleResult, RuleSetResult, RuleVerdict
 
 
 def to_json(report: Report) -> str:
     """The report as indented ASCII JSON with a final newline."""
     return json.dumps(to_data(report), indent=2, sort_keys=True, ensure_ascii=True) + "\n"
+
+
+def to_lines(outcomes: Sequence[Outcome]) -> str:
+    """One line of JSON for each model: its path, its exit code, its report, and the error where there is none."""
+    return "".join(
+        json.dumps(
+            {
+                "path": outcome.name,
+                "exit_code": outcome.code,
+                "error": outcome.error,
+                "report": None if outcome.report is None else to_data(outcome.report),
+            },
+            sort_keys=True,
+            ensure_ascii=True,
+        )
+        + "\n"
+        for outcome in outcomes
+    )
 
 
 def to_data(report: Report) -> dict[str, Json]:

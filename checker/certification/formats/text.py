@@ -7,14 +7,16 @@ Text from a model never reaches the terminal as it is: control characters are sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
-from sonnx.spec.terminal import few, inert, print_line
+from sonnx.spec.terminal import inert, one_line, print_line
 
-from ..report import Finding, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from ..report import Finding, Outcome, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .words import LISTED, counted, meaningless, provided, sentence, spelled
+from .words import because, counted, grounds, label, provided, sentence, spelled, totals
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
@@ -61,6 +63,29 @@ def write(report: Report, console: Console) -> None:
     if report.domain is not None and (said := sentence(report.domain)):
         print_line(console, said)
     print_line(console, Text.assemble(*_sentence(report)))
+
+
+def say(report: Report, console: Console) -> None:
+    """Print the verdict alone, one line."""
+    print_line(console, Text.assemble(*_sentence(report)))
+
+
+def summarize(outcomes: Sequence[Outcome], console: Console, *, quiet: bool) -> None:
+    """Print a table of several models with their verdicts, and the totals; quiet: the totals alone."""
+    if quiet:
+        print_line(console, totals(outcomes))
+        return
+    table = Table(expand=False)
+    table.add_column("model", overflow="fold")
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("why", overflow="fold")
+    for outcome in outcomes:
+        said = label(outcome)
+        why = outcome.error.removeprefix(f"{outcome.name}: ") if outcome.report is None else grounds(outcome.report)
+        style = STYLES[outcome.report.verdict] if outcome.report is not None else "bold red"
+        table.add_row(one_line(outcome.name), Text(said, style=style), one_line(why.strip(" ():,")))
+    console.print(table)
+    print_line(console, totals(outcomes))
 
 
 def _sizes(report: Report) -> str:
@@ -152,47 +177,18 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
 
 def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:
     """The reasons for the verdict on a rule set that was not asked for."""
-    because = _because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
+    why = because(rule_set.verdict, rules, frozenset((rule_set.name,)), strict=rule_set.strict)
     left = provided(rule_set.conditions, rule_set.obligations) if rule_set.verdict is Verdict.CONFORMS else ""
-    return (left or because.replace(" (", "  (", 1),)
+    return (left or why.replace(" (", "  (", 1),)
 
 
 def _verdict(rule_set: RuleSetResult) -> tuple[str, str]:
     return rule_set.verdict.value, STYLES[rule_set.verdict]
 
 
-AGAINST = {
-    Verdict.VIOLATES: (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL),
-    Verdict.UNDECIDED: (RuleVerdict.UNKNOWN, RuleVerdict.OBLIGATION),
-    Verdict.CONFORMS: (),
-}
-"""The verdicts on rules that can bring about a verdict on a rule set; the second ones in strict mode only."""
-
-
-def _because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, strict: bool) -> str:
-    """The counted rules behind a verdict, by id, with the rule set but for those of `bare`."""
-    groups = []
-    for cause in AGAINST[verdict] if strict else AGAINST[verdict][:1]:
-        ids = [
-            inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
-            for rule in rules
-            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
-        ]
-        if ids:
-            groups.append(f"{cause.value}: {few(ids, LISTED)}")
-    return f" ({'; '.join(groups)})" if groups else ""
-
-
 def _sentence(report: Report) -> list[str | tuple[str, str]]:
-    asked = {r.name for r in report.rule_sets if r.asked}
     names = " and ".join(_named(r) for r in report.named)
-    bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
-    strict = any(r.strict for r in report.named)
-    why = _because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
-    if report.verdict is Verdict.UNDECIDED:
-        why += meaningless(report)
-    if report.verdict is Verdict.CONFORMS:
-        why = provided(report.conditions, report.obligations)
+    why = grounds(report)
     subject = inert(report.model.name) or "the model"
     verb, preposition = {
         Verdict.CONFORMS: ("CONFORMS", "to "),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 
-from sonnx.spec.terminal import few
+from sonnx.spec.terminal import few, inert
 
-from ..report import Domain, Json, Report
+from ..report import Domain, Json, Outcome, Report, RuleResult, RuleVerdict, Verdict
 
 # ---- Verdicts -----------------------------------------------------------------------------------
 
@@ -33,6 +34,54 @@ def meaningless(report: Report) -> str:
     """The operators of which the specification gives no meaning."""
     names = report.domain.without_meaning if report.domain is not None else ()
     return f": the specification gives no meaning to {few(names, LISTED)}" if names else ""
+
+
+AGAINST = {
+    Verdict.VIOLATES: (RuleVerdict.VIOLATED, RuleVerdict.CONDITIONAL),
+    Verdict.UNDECIDED: (RuleVerdict.UNKNOWN, RuleVerdict.OBLIGATION),
+    Verdict.CONFORMS: (),
+}
+"""The verdicts on rules that can bring about a verdict on a rule set; the second ones in strict mode only."""
+
+
+def because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, strict: bool) -> str:
+    """The counted rules behind a verdict, by id, with the rule set but for those of `bare`."""
+    groups = []
+    for cause in AGAINST[verdict] if strict else AGAINST[verdict][:1]:
+        ids = [
+            inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
+            for rule in rules
+            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
+        ]
+        if ids:
+            groups.append(f"{cause.value}: {few(ids, LISTED)}")
+    return f" ({'; '.join(groups)})" if groups else ""
+
+
+def grounds(report: Report) -> str:
+    """What stands behind the verdict on a model: the rules against it, or what CONFORMS leaves open."""
+    if report.verdict is Verdict.CONFORMS:
+        return provided(report.conditions, report.obligations)
+    asked = {r.name for r in report.rule_sets if r.asked}
+    bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
+    strict = any(r.strict for r in report.named)
+    why = because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
+    return why + (meaningless(report) if report.verdict is Verdict.UNDECIDED else "")
+
+
+NO_REPORT = {2: "unreadable", 3: "unsupported"}
+"""What a model without a report is called, by its exit code; any other is an internal error."""
+
+
+def label(outcome: Outcome) -> str:
+    """The verdict on one of several models, or what stands in its place."""
+    return NO_REPORT.get(outcome.code, "internal error") if outcome.report is None else outcome.report.verdict.value
+
+
+def totals(outcomes: Sequence[Outcome]) -> str:
+    """How many models have which verdict."""
+    numbers = Counter(map(label, outcomes))
+    return f"{counted(len(outcomes), 'model')}: {', '.join(f'{numbers[it]} {it}' for it in sorted(numbers))}"
 
 
 def counted(number: int, noun: str) -> str:
