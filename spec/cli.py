@@ -19,12 +19,15 @@ from typing import NoReturn
 import rich_click as click
 from click.exceptions import Exit
 
+from .project import settings
 from .terminal import inert
 
 GOOD, FINDING, USAGE, UNDECIDED, INTERNAL, INTERRUPTED, NO_READER, TERMINATED = 0, 1, 2, 3, 4, 130, 141, 143
 
 EXIT_CODES = {
-    **dict.fromkeys(("AdditionError", "AddedTextError", "ModelError", "RuleSetError", "MissingExtraError"), USAGE),
+    **dict.fromkeys(
+        ("AdditionError", "AddedTextError", "ModelError", "RuleSetError", "MissingExtraError", "SettingsError"), USAGE
+    ),
     "Unsupported": UNDECIDED,
 }
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
@@ -73,7 +76,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 def sonnx(files: tuple[str, ...]) -> None:
     """The meaning of ONNX graphs, and whether a model keeps to the SONNX safety profile."""
     if files:
-        from .additions import use
+        from .project import use
 
         use(files)
 
@@ -91,7 +94,7 @@ def run(arguments: Sequence[str]) -> int:
 def _dispatch(arguments: Sequence[str]) -> int:
     # Not through click's `main`, for which a reader that went away is exit code 1: a finding.
     try:
-        with sonnx.make_context("sonnx", list(arguments)) as context:
+        with sonnx.make_context("sonnx", list(arguments), default_map=settings().defaults()) as context:
             outcome: object = sonnx.invoke(context)
     except Exit as end:
         return end.exit_code

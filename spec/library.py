@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, cast
 
-from . import additions
+from . import project
 from .elaborate.core import CoreOperator, Definition
 from .elaborate.formulas import Cores, cores
 from .elaborate.versions import Joined, expand, expand_files
@@ -275,10 +275,10 @@ def own_specification() -> Specification:
 
 
 def specification() -> Specification:
-    """The specification of this package, with what users add (`additions`). Raises SpecError for a mistake in the
+    """The specification of this package, with what users add (`project`). Raises SpecError for a mistake in the
     package's text, AdditionError for a file that cannot be read, AddedTextError for a mistake in one.
     """
-    texts = additions.texts()
+    texts = project.texts()
     return _with(tuple(texts.items())) if texts else own_specification()
 
 

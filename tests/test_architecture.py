@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 LAYERS = ("spec", "semantics", "checker", "proofs")
-GROUND = {"spec.language", "spec.terminal", "spec.pages", "spec.additions", "semantics.errors", "semantics.resources"}
+GROUND = {"spec.language", "spec.terminal", "spec.pages", "spec.project", "semantics.errors", "semantics.resources"}
 FRONTS = {"semantics", "checker", "checker.runtimes", "proofs"}
 """The packages that hold others and no files: their `__init__` says so, or offers names of the packages below."""
 

@@ -19,7 +19,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
 from sonnx.spec.terminal import Progress
@@ -174,7 +174,8 @@ def _received(end: Connection, name: str) -> Outcome:
         return Outcome(name, INTERNAL, error=f"{name}: {short}")
     finally:
         end.close()
-    assert isinstance(received, Outcome)
+    if not isinstance(received, Outcome):
+        raise InternalError(f"the process that judged {name} sent {type(received).__name__}")
     return received
 
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import PurePath
 from typing import Final
 
 from sonnx.semantics.errors import InternalError, ModelError
+from sonnx.spec.project import Waiver
 
 from .report import LEFT_OPEN, Finding, Json, Report, RuleResult, RuleSetResult, RuleVerdict
 from .rule_sets import UNCOUNTED
@@ -46,6 +48,8 @@ def certificate(report: Report) -> dict[str, Json]:
         if rule.rule_set in names and not (rule.rule_set in collecting and rule.id == INFERENCE)
     ]
     domain = report.domain
+    used = {finding.waiver for rule in rules for finding in rule.findings}
+    waivers = [waiver for waiver in dict.fromkeys(report.waivers) if waiver in used]
     first, *others = ((name, sha256) for name, _, sha256 in report.model.files)
     return {
         "_type": STATEMENT_TYPE,
@@ -74,6 +78,7 @@ def certificate(report: Report) -> dict[str, Json]:
             "sizes": [[label, low, high] for label, low, high in (domain.sizes if collecting and domain else ())],
             "tools": dict(report.tools),
             "verdict": report.verdict.value,
+            **({"waivers": [_waiver(waiver) for waiver in waivers]} if waivers else {}),
             "witnesses": _witnesses(rules),
         },
     }
@@ -83,6 +88,11 @@ def _added(report: Report) -> dict[str, Json]:
     """The texts of the user's own that the report rests on, by the names of their files without folders."""
     named = sorted((PurePath(name).name, sha256) for name, sha256 in report.added)
     return {"added": [{"digest": {"sha256": sha256}, "name": name} for name, sha256 in named]} if named else {}
+
+
+def _waiver(waiver: Waiver) -> Json:
+    """The whole text of a waiver, but not where it stands."""
+    return {name: value for name, value in asdict(waiver).items() if name != "source"}
 
 
 def _rule_set(entry: RuleSetResult, asked: Sequence[RuleSetResult], rules: list[RuleResult]) -> dict[str, Json]:
@@ -116,7 +126,15 @@ def _rule(rule: RuleResult) -> dict[str, Json]:
         "status": rule.status,
         "total": rule.total_findings - _again(rule, rule.verdict),
         "verdict": rule.verdict.value,
+        **({"waived": _waived(rule)} if rule.waived else {}),
     }
+
+
+def _waived(rule: RuleResult) -> int:
+    """How many of the places that `total` counts a waiver accepts."""
+    if not _again(rule, rule.verdict):
+        return rule.waived
+    return len({canonical(_finding(it, rule.verdict)) for it in rule.findings if it.waiver is not None})
 
 
 def _obligations(rule: RuleResult) -> int:

@@ -7,6 +7,7 @@ same text on its own; a disagreement is a defect of this package and raises Inte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.library import specification
+from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import Progress
 
 from . import results, scheduling
@@ -30,7 +32,7 @@ TIMEOUT = 60.0
 
 def certify(
     model: Path | str | Model | ModelProto,
-    rules: Sequence[str] = sets.DEFAULT,
+    rules: str | Sequence[str] = sets.DEFAULT,
     *,
     timeout: float = TIMEOUT,
     strict: bool = False,
@@ -38,19 +40,36 @@ def certify(
     witnesses: bool = False,
     dump: Path | None = None,
     sizes: Sizes | None = None,
+    waivers: Sequence[Waiver] = (),
+    today: date | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """The report on a model: a path, a loaded model or an ONNX protobuf.
 
-    rules: rule sets (`name` or `name@variant`), or "all"; those that they include are judged with them. strict: rules
-    with status TBC, defective, open or reported count too, what free sizes decide counts as violated, what data decide
-    as undecided. others: judge the remaining rule sets as well; they are reported, and do not enter the verdict.
-    witnesses: give each rule that holds the evidence which a certificate carries. timeout: seconds for each solver
-    query. dump: a folder that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest value (None:
-    any) of symbolic sizes by name.
-    Raises ModelError, RuleSetError, SpecError; InternalError when solver and direct evaluator disagree.
+    rules: a rule set or several (`name` or `name@variant`), or "all"; those that they include are judged with them.
+    strict: rules with status TBC, defective, open or reported count too, what free sizes decide counts as violated,
+    what data decide as undecided. others: judge the remaining rule sets as well; they are reported, and do not enter
+    the verdict. witnesses: give each rule that holds the evidence which a certificate carries. timeout: seconds for
+    each solver query. dump: a folder that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest
+    value (None: any) of symbolic sizes by name. waivers: violations that are accepted; one whose last day is before
+    today (the day of the call where none is given) accepts nothing.
+    Raises ModelError, RuleSetError, SettingsError for a waiver that cannot be, SpecError; InternalError when solver and
+    direct evaluator disagree.
     """
-    asked = question(rules, specification(), timeout=timeout, strict=strict, others=others, sizes=sizes)
+    stated = None
+    if waivers:
+        from . import waivers as own
+
+        own.check(waivers, specification())
+        stated = own.in_force(waivers, today or date.today())
+    asked = question(
+        [rules] if isinstance(rules, str) else rules,
+        specification(),
+        timeout=timeout,
+        strict=strict,
+        others=others,
+        sizes=sizes,
+    )
     tell = progress or _silent
     loaded = read(model, tell)
     with scheduling.inference(loaded, timeout) as claims:
@@ -64,7 +83,7 @@ def certify(
         judged = scheduling.decide_constraints(asked, loaded, facts, claims, tell)
     decided = scheduling.Decided(judged, requirements)
     shown = results.evidence(asked, loaded, facts, decided, witnesses=witnesses)
-    return results.report(asked, model, loaded, decided, shown, claims.result)
+    return results.report(asked, model, loaded, decided, shown, claims.result, stated)
 
 
 def read(model: Path | str | Model | ModelProto, tell: Progress) -> Model:

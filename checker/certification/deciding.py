@@ -21,7 +21,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.formulas.evaluate import constraints as direct
 from sonnx.semantics.formulas.ground import constraints as ground
-from sonnx.spec.language.syntax import Constraint, FunctionDeclaration, clause
+from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 from sonnx.spec.terminal import Progress
 
 from ..smt import solver
@@ -30,8 +30,6 @@ from .rule_sets import reached
 
 Functions = Mapping[str, FunctionDeclaration]
 
-LIMIT = 100
-"""How many findings of one rule are reported; the total is always given."""
 WORKERS = 2
 """Threads or processes at work at once."""
 LARGE = 4_000
@@ -86,11 +84,6 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
     return Judged(verdict, answer, judgement)
 
 
-def _limit(constraint: Constraint) -> int:
-    """How many instances are kept: all where each has to be asked what leaves it open."""
-    return LIMIT if clause(constraint.clauses, "obligation") is None else sys.maxsize
-
-
 def _query(constraint: Constraint, task: Task) -> ground.Query:
     return ground.query(constraint, task.functions, task.facts)
 
@@ -112,7 +105,7 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
             for count, constraint in enumerate(task.constraints):
                 tell(f"checking {constraint.name}", count, len(task.constraints))
                 future = pool.submit(solver.decide, _query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=_limit(constraint))
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
                 waiting.append((constraint, judgement, future))
                 while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
                     finish()
@@ -190,7 +183,7 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             end.send((constraint.name, None))
             try:
                 answer = solver.decide(_query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=_limit(constraint))
+                judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
                 end.send((constraint.name, _judged(constraint, answer, judgement)))
             except Exception as problem:
                 end.send((constraint.name, problem))

@@ -101,9 +101,16 @@ Functions = Mapping[str, FunctionDeclaration]
 
 
 def finding(
-    constraint: Constraint, instance: direct.Instance, functions: Functions, structure: Structure, *, violated: bool
+    constraint: Constraint,
+    instance: direct.Instance,
+    functions: Functions,
+    structure: Structure,
+    *,
+    violated: bool,
+    drawn: bool = True,
 ) -> Finding:
-    """The finding for one instance of a constraint that is violated there, or whose truth is unknown there."""
+    """The finding for one instance of a constraint that is violated there, or whose truth is unknown there. drawn: with
+    the graph around it."""
     sorts = {name: sort for name, sort, _ in instance.bindings}
     values = {name: element for name, _, element in instance.bindings}
     witness: dict[str, Json] = {
@@ -118,7 +125,9 @@ def finding(
         if item.key in ("violation", "suggest")
     }
     message = sentences.get("violation", "the constraint does not hold here")
-    return Finding(where, message, witness, sentences.get("suggest", ""), around(instance, structure))
+    return Finding(
+        where, message, witness, sentences.get("suggest", ""), around(instance, structure) if drawn else None
+    )
 
 
 def data_condition(words: str, instance: direct.Instance, functions: Functions, structure: Structure) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import inert
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
@@ -72,7 +73,8 @@ class Finding:
 
     where: path of the node, tensor or graph. witness: each variable of the rule with the path or value that it has
     here; `cycle`: the nodes of a cycle; `sizes`: where a requirement fails, by name. around: the graph around it, for a
-    picture. condition: what must hold here, in words, where data or sizes decide it.
+    picture, at the first places. condition: what must hold here, in words, where data or sizes decide it. waiver: the
+    one that accepts a violation.
     """
 
     where: str
@@ -81,6 +83,7 @@ class Finding:
     suggestion: str = ""
     around: Neighbourhood | None = None
     condition: str = ""
+    waiver: Waiver | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +95,8 @@ class RuleResult:
     counted: the verdict enters the rule set's verdict. evidence: JSON witness of a rule that holds.
     solver: what the solver answered on facts and negated formula (and, where a fact is unknown, on the formula),
     core: the names of the fact groups in its unsatisfiable core.
-    total_findings: number of `findings` before truncation. obligations: number of places that data decide, whatever
-    the verdict. places: how often a requirement of an operator was judged; holding: the nodes that meet it, the first
-    ones.
+    total_findings: number of `findings`. obligations: number of places that data decide, whatever the verdict. places:
+    how often a requirement of an operator was judged; holding: the nodes that meet it, the first ones.
     """
 
     rule_set: str
@@ -122,6 +124,16 @@ class RuleResult:
     def left_to(self, verdict: RuleVerdict) -> tuple[Finding, ...]:
         """The places with this verdict, the first ones."""
         return self.findings if verdict is self.verdict else self.besides.get(verdict, ())
+
+    @property
+    def waived(self) -> int:
+        """How many of the violations are accepted by a waiver."""
+        return sum(finding.waiver is not None for finding in self.findings)
+
+    @property
+    def accepted(self) -> bool:
+        """The rule is violated, and each violation is accepted: it takes nothing from the verdict of a rule set."""
+        return self.verdict is RuleVerdict.VIOLATED and self.waived == self.total_findings > 0
 
     @property
     def folded(self) -> bool:
@@ -223,7 +235,8 @@ class Report:
     """The whole outcome. rules holds the results of the rule sets asked for first, then of the others. domain: None
     where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
     report hands that in, for the outcome knows no format. added: the files with texts of the user's own, by name and
-    SHA-256, that were added to the specification; the outcome rests on them.
+    SHA-256, that were added to the specification; the outcome rests on them. waivers: those that are stated for the
+    model and hold today; ended: those whose last day is past.
     """
 
     model: ModelInfo
@@ -235,6 +248,23 @@ class Report:
     domain: Domain | None = None
     notebook: Callable[[Report], str | None] | None = field(default=None, compare=False, repr=False)
     added: tuple[tuple[str, str], ...] = ()
+    waivers: tuple[Waiver, ...] = ()
+    ended: tuple[Waiver, ...] = ()
+
+    @property
+    def applied(self) -> tuple[Waiver, ...]:
+        """The waivers that accept a violation of a counted rule, of the rule sets that enter the verdict."""
+        names = {r.name for r in self.rule_sets if r.asked}
+        rules = (rule for rule in self.rules if rule.counted and rule.rule_set in names)
+        used = {finding.waiver for rule in rules for finding in rule.findings}
+        return tuple(waiver for waiver in self.waivers if waiver in used)
+
+    @property
+    def unused(self) -> tuple[tuple[Waiver, str], ...]:
+        """The waivers that accept nothing, each with the reason."""
+        used = {finding.waiver for rule in self.rules for finding in rule.findings}
+        idle = ((it, "no violation of that rule is at such a place") for it in self.waivers if it not in used)
+        return (*((it, f"ended on {it.until}") for it in self.ended), *idle)
 
     @property
     def named(self) -> tuple[RuleSetResult, ...]:
@@ -255,6 +285,14 @@ class Report:
     def _repr_html_(self) -> str | None:
         """The report as a notebook shows it."""
         return None if self.notebook is None else self.notebook(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """The waivers that are stated for a model: those that hold today, and those that have ended."""
+
+    valid: tuple[Waiver, ...]
+    ended: tuple[Waiver, ...]
 
 
 # ---- Of several models --------------------------------------------------------------------------

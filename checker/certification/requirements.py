@@ -67,7 +67,7 @@ def earlier_ids() -> Mapping[str, str]:
 # ---- Rules -------------------------------------------------------------------------------------
 
 LIMIT = 100
-"""How many places of one rule are listed."""
+"""How many nodes are listed that meet a requirement."""
 NAMED = 5
 """How many nodes are named that need one size."""
 WHOLE = (DECLARED, TYPED)
@@ -128,6 +128,7 @@ INFERRED = _Wording(
     "A difference is a defect of one of the two, of a declaration that inference believes, or of the model.",
 )
 """The rules of the rule set of requirements that are not a statement of one operator."""
+GENERAL = frozenset(wording.name for wording in (SHAPES, TYPES, MADE, DEFINED, INFERRED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +176,7 @@ def _result(rule_set: RuleSet, rule: _Rule, decisions: Decisions) -> RuleResult:
     verdict = next((v for v in WORST_FIRST if v in verdicts), RuleVerdict.HOLDS)
     listed = {v: [it for it in rule.open if it.verdict is v and not _folded(it)] for v in WORST_FIRST}
     wording = _wording(rule)
-    findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v][:LIMIT]) for v in WORST_FIRST}
+    findings = {v: tuple(_finding(it, wording.statement, decisions) for it in listed[v]) for v in WORST_FIRST}
     places = listed.get(verdict, [])
     holding = sorted((*rule.met, *(it.instance.node for it in rule.open if it.verdict is RuleVerdict.HOLDS)))
     reason = next((it.reason for it in places), "")
@@ -207,7 +208,7 @@ def _judged(
     besides: Mapping[RuleVerdict, tuple[Finding, ...]] | None = None,
     obligations: int = 0,
 ) -> RuleResult:
-    """A rule with its verdict. total: of findings, more than are listed. reason: why it is unknown or left to data."""
+    """A rule with its verdict. total: of findings. reason: why it is unknown or left to data."""
     return RuleResult(
         rule_set=rule_set.profile.name,
         id=wording.name,
@@ -220,7 +221,7 @@ def _judged(
         constraint=wording.name,
         counted=counted,
         verdict=verdict,
-        findings=tuple(findings[:LIMIT]),
+        findings=tuple(findings),
         total_findings=total,
         reason=reason if verdict in (RuleVerdict.UNKNOWN, RuleVerdict.OBLIGATION) else "",
         evidence={"kind": "nodes", "nodes": places} if verdict is RuleVerdict.HOLDS else {},
@@ -416,7 +417,7 @@ def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in examination.undefined]
     reasons += [(nodes[n], told) for n, told in examination.misused.items()]
     reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in examination.skipped]
-    findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons[:LIMIT]]
+    findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons]
     verdict = RuleVerdict.UNKNOWN if reasons else RuleVerdict.HOLDS
     reason = findings[0].message if findings else ""
     return _judged(rule_set, DEFINED, verdict, findings, len(reasons), places=len(nodes), reason=reason)

@@ -18,11 +18,11 @@ from sonnx.spec.library import Specification
 from ..smt import solver
 from . import requirements
 from . import rule_sets as sets
-from .deciding import LIMIT, Judged
+from .deciding import Judged
 from .findings import data_condition, finding, obligation
 from .formats import notebook
 from .question import Question
-from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
+from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Stated, Verdict
 from .scheduling import Decided
 from .witness import cycles
 from .witness import evidence as witness_of
@@ -36,13 +36,18 @@ NOT_EXAMINED = (
 )
 
 
+DRAWN = 10
+"""How many violations of a rule are drawn."""
+CYCLES = 100
+"""How many violations of a rule about order are looked through for cycles."""
+
+
 # ---- Evidence ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The verdict on a constraint, and where it fails or is open: the first places, of so many. awaiting: the first of
-    those that data decide, of so many obligations."""
+    """The verdict on a constraint, and where it fails or is open, all places. awaiting: those that data decide."""
 
     verdict: RuleVerdict
     findings: tuple[Finding, ...]
@@ -78,16 +83,18 @@ def _places(specification: Specification, name: str, judged: Judged, model: Mode
     conditions = [data_condition(words, it, functions, facts) if words else "" for it in judgement.unknowns]
     pairs = list(zip(judgement.unknowns, conditions, strict=True))
     left = [(it, condition) for it, condition in pairs if condition]
-    awaiting = tuple(obligation(it, condition, facts) for it, condition in left[:LIMIT])
+    awaiting = tuple(obligation(it, condition, facts) for it, condition in left)
     if judged.verdict is RuleVerdict.VIOLATED:
-        failing = judgement.failures[:LIMIT]
-        findings = tuple(finding(constraint, it, functions, facts, violated=True) for it in failing)
+        failing = judgement.failures
+        findings = tuple(
+            finding(constraint, it, functions, facts, violated=True, drawn=k < DRAWN) for k, it in enumerate(failing)
+        )
         if _kind(constraint) == "order":
-            findings = _with_cycles(findings, failing, model, facts)
+            findings = _with_cycles(findings[:CYCLES], failing[:CYCLES], model, facts) + findings[CYCLES:]
         return Places(judged.verdict, findings, judgement.failed, awaiting, len(left))
     if judged.verdict is RuleVerdict.UNKNOWN and left and len(left) == judgement.undecided:
         return Places(RuleVerdict.OBLIGATION, awaiting, len(left), awaiting, len(left))
-    open_ = [it for it, condition in pairs if not condition][:LIMIT] if judged.verdict is RuleVerdict.UNKNOWN else []
+    open_ = [it for it, condition in pairs if not condition] if judged.verdict is RuleVerdict.UNKNOWN else []
     findings = tuple(finding(constraint, it, functions, facts, violated=False) for it in open_)
     total = judgement.undecided - len(left) if findings else 0
     return Places(judged.verdict, findings, total, awaiting, len(left))
@@ -119,8 +126,10 @@ def report(
     decided: Decided,
     shown: Evidence,
     claims: Callable[[], Claims],
+    waivers: Stated | None = None,
 ) -> Report:
-    """The report: every rule with its verdict, and the verdicts on the rule sets. given: the model as it came in."""
+    """The report: every rule with its verdict, and the verdicts on the rule sets. given: the model as it came in.
+    waivers: those that are stated for it."""
     decisions = decided.requirements
     results: list[RuleResult] = []
     for rule_set in question.rule_sets:
@@ -129,6 +138,10 @@ def report(
         ]
         if decisions is not None and sets.collects(rule_set.profile):
             results += requirements.results(rule_set, decisions, claims)
+    if waivers is not None:
+        from .waivers import accepted
+
+        results = [accepted(rule, waivers.valid) for rule in results]
     domain = None if decisions is None else requirements.domain(decisions, question.sizes)
     conditions = {} if decisions is None or domain is None else requirements.conditions(decisions, domain)
     summaries = {it.profile.name: _summary(question, it, results, conditions) for it in question.rule_sets}
@@ -143,6 +156,8 @@ def report(
         domain=domain,
         notebook=notebook,
         added=question.specification.added,
+        waivers=() if waivers is None else waivers.valid,
+        ended=() if waivers is None else waivers.ended,
     )
 
 
@@ -194,7 +209,7 @@ def _summary(
         name=rule_set.profile.name,
         title=rule_set.profile.doc,
         digest=sets.digest(question.specification, rule_set.profile),
-        verdict=overall((r.verdict for r in own), strict=question.strict),
+        verdict=overall((r.verdict for r in own if not r.accepted), strict=question.strict),
         asked=rule_set in question.asked,
         strict=question.strict,
         variant=rule_set.variant,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_writable, deliver
 from sonnx.spec.cli import exit_code
+from sonnx.spec.project import settings
 from sonnx.spec.terminal import progress_bar
 
 from ..certification.formats import FORMATS, render_all, render_one
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="Judge the remaining rule sets as well; they do not enter the verdict.",
 )
+@click.option("--no-waivers", "plain", is_flag=True, help="Judge as if the settings of the project had no waivers.")
 @click.option(
     "--explain", metavar="NAME", help="Print a rule (RULE or RULESET:RULE) or a rule set instead of certifying."
 )
@@ -91,6 +93,7 @@ def certify(
     dump: Path | None,
     sizes: tuple[str, ...],
     others: bool,
+    plain: bool,
     explain: str | None,
 ) -> None:
     """Certify each MODEL against the SONNX profile.
@@ -103,12 +106,15 @@ def certify(
     Exit code: 1 VIOLATES; else 3 UNDECIDED, what the tool could not decide or an operator without meaning; else 0
     CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage. Of
     several models the first of 4 (a defect of the tool), 2, 1, 3 that one of them has, else 0.
+    What is not said here is taken from the table tool.sonnx of pyproject.toml, or from sonnx.toml.
     """
     if explain is not None:
         from ..certification.explain import explanation
 
         click.echo(explanation(explain), nl=False)
         return
+    project = settings()
+    waivers = () if plain else project.waivers
     if not models:
         raise click.UsageError("name the MODEL to certify: a file, a folder, a pattern, or - for standard input")
     from sonnx.spec.library import specification
@@ -116,6 +122,10 @@ def certify(
     from ..certification import rule_sets
     from ..certification.certifier import certify as judged
 
+    if waivers:
+        from ..certification.waivers import check, concerning
+
+        check(waivers, specification())
     asked = rules or rule_sets.DEFAULT
     rule_sets.resolve(specification(), asked)
     limits = dict(map(_limits, sizes))
@@ -134,6 +144,7 @@ def certify(
                 witnesses=certificate is not None,
                 dump=dump,
                 sizes=limits,
+                waivers=concerning(waivers, project.beside(name)) if waivers else (),
                 progress=None if several else progress,
             )
             return report, b"" if certificate is None else _certificate(report)

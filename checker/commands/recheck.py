@@ -26,6 +26,6 @@ def recheck(certificate: Path, model: Path, form: str) -> None:
         click.echo(replayed.to_json())
     else:
         click.echo(replayed.outcome.value)
-        for reason in replayed.reasons:
-            click.echo(f"  {reason}")
+        for line in (*replayed.reasons, *replayed.waivers):
+            click.echo(f"  {line}")
     sys.exit(EXIT[replayed.outcome.value])

@@ -182,6 +182,7 @@ def _record(optional: Mapping[str, Check] | None = None, /, **fields: Check) -> 
 
 _FINDINGS = _list(_record(where=_text, witness=_mapping(_any)))
 _RULE = _record(
+    {"waived": _integer},
     besides=_mapping(_FINDINGS),
     constraint=_text,
     counted=_flag,
@@ -212,9 +213,10 @@ _MODEL = _record(
     source=_text,
     tensors=_integer,
 )
+_WAIVER = _record(model=_text, place=_text, reason=_text, rule=_text, until=_text, who=_text)
 _FILES = _list(_record(digest=_record(sha256=_digest), name=_text), 1)
 _PREDICATE = _record(
-    {"added": _FILES},
+    {"added": _FILES, "waivers": _list(_WAIVER, 1)},
     conditions=_mapping(_list(_any)),
     model=_MODEL,
     not_examined=_list(_text),

@@ -27,6 +27,7 @@ from .tables import tables
 from .tables.stores import stores
 from .text import Declaration, Rule, RuleSet, Text, texts
 from .values import Element, Tables, Value
+from .waivers import Waivers, accepted, told
 from .witness import fits, over_nodes, rings
 
 LISTED: Final = 100
@@ -58,16 +59,23 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Recheck:
-    """The outcome, the reasons against CONFIRMED in one line each, and the rules that could not be replayed."""
+    """The outcome; the reasons against CONFIRMED in one line each; the rules that could not be replayed; the waivers
+    that the certificate rests on."""
 
     outcome: Outcome
     reasons: tuple[str, ...] = ()
     not_replayed: tuple[str, ...] = ()
+    waivers: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """The outcome as JSON text."""
         return json.dumps(
-            {"not_replayed": list(self.not_replayed), "outcome": self.outcome.value, "reasons": list(self.reasons)},
+            {
+                "not_replayed": list(self.not_replayed),
+                "outcome": self.outcome.value,
+                "reasons": list(self.reasons),
+                "waivers": list(self.waivers),
+            },
             indent=2,
         )
 
@@ -100,9 +108,10 @@ def compared(statement: Object, subject: Subject) -> Recheck:
         ]
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
+    waived = tuple(map(told, statement["predicate"].get("waivers", ())))
     if any(doubt.refutes for doubt in doubts):
-        return Recheck(Outcome.REFUTED, reasons, rules)
-    return Recheck(Outcome.NOT_CHECKED if doubts else Outcome.CONFIRMED, reasons, rules)
+        return Recheck(Outcome.REFUTED, reasons, rules, waived)
+    return Recheck(Outcome.NOT_CHECKED if doubts else Outcome.CONFIRMED, reasons, rules, waived)
 
 
 class Subject:
@@ -256,14 +265,18 @@ def _rule_sets(predicate: Object, subject: Subject) -> Iterator[Doubt]:
     if [(rule["rule_set"], rule["id"]) for rule in own] != [(it.rule_set.name, rule.id) for it, rule in expected]:
         yield Doubt("the rules are not those of the rule sets, each once and in their order")
         return
+    waivers = Waivers(predicate, text)
     for (it, rule), item in zip(expected, own, strict=True):
-        yield from _rule(it, rule, item, evaluation)
-    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], subject)
+        yield from _rule(it, rule, item, evaluation, waivers)
+    yield from _requirements(predicate, [it for it in asked if it.rule_set.collects], subject, waivers)
+    yield from (Doubt(objection) for objection in waivers.objections())
     yield from _verdicts(predicate, asked)
     yield from _witnesses(predicate, own, evaluation)
 
 
-def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subject) -> Iterator[Doubt]:
+def _requirements(
+    predicate: Object, collecting: Sequence[_Asked], subject: Subject, waivers: Waivers
+) -> Iterator[Doubt]:
     """Doubts about the rule sets whose rules are statements of operators, and about the sizes that they speak of."""
     names = [it.rule_set.name for it in collecting]
     yield from _equal(sorted(predicate["conditions"]), sorted(names), "the rule sets with conditions")
@@ -283,6 +296,7 @@ def _requirements(predicate: Object, collecting: Sequence[_Asked], subject: Subj
         rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
         for rule in rules:
             yield from _collected(rule, name, predicate["witnesses"])
+            yield from _waived(rule, name, kind, waivers)
         terms = predicate["conditions"].get(name, [])
         if any(term is False for term in terms) and all(rule["verdict"] != "violated" for rule in rules):
             yield Doubt(f"{name}: no sizes are stated for which the model is well formed, and no rule is violated")
@@ -317,6 +331,22 @@ def _collected(rule: Object, name: str, witnesses: Object) -> Iterator[Doubt]:
         yield Doubt(f"the witness for {rule['id']} is not the one of kind nodes")
 
 
+def _waived(rule: Object, name: str, kind: str, waivers: Waivers) -> Iterator[Doubt]:
+    """Doubts about what is waived of a statement of an operator, by the places that are listed."""
+    place, stated = f"{name} {rule['id']}", rule.get("waived", 0)
+    if kind == "require" and stated:
+        yield Doubt(f"{place}: what an operator requires cannot be waived")
+    elif kind == "restrict" and rule["verdict"] == "violated":
+        derived = waivers.fitting(name, rule["id"], (finding["where"] for finding in rule["findings"]))
+        if len(rule["findings"]) == rule["total"] or not (stated or derived):
+            yield from _equal(stated, derived, f"{place}: waived")
+        else:
+            why = f"{place}: of {rule['total']} places not all are listed, so what is waived is not derived"
+            yield Doubt(why, refutes=False, rule=place)
+    elif stated:
+        yield Doubt(f"{place}: {stated} places are stated as waived of a rule that is not violated")
+
+
 def _edition(it: _Asked, names: Sequence[str], text: Text) -> Iterator[Doubt]:
     """Doubts about a rule set as such: this edition, a variant that it has, with all that it includes."""
     entry, shown = it.entry, paths.quoted(it.rule_set.name)
@@ -344,7 +374,7 @@ def _verdicts(predicate: Object, asked: Sequence[_Asked]) -> Iterator[Doubt]:
         name, strict = it.rule_set.name, it.entry["strict"]
         rules = [rule for rule in predicate["rules"] if rule["rule_set"] == name]
         counted = [rule for rule in rules if rule["counted"]]
-        verdicts = {rule["verdict"] for rule in counted}
+        verdicts = {rule["verdict"] for rule in counted if not accepted(rule)}
         left = verdicts & {"obligation", "conditional"}
         if left or any(rule["status"] in LENIENT for rule in rules):
             strictness.add(strict)
@@ -445,7 +475,7 @@ class Evaluation:
         return left
 
 
-def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Iterator[Doubt]:
+def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation, waivers: Waivers) -> Iterator[Doubt]:
     """Doubts about one rule."""
     place = f"{it.rule_set.name} {rule.id}"
     judged = evaluation.judge(rule.constraint)
@@ -470,6 +500,9 @@ def _rule(it: _Asked, rule: Rule, item: Object, evaluation: Evaluation) -> Itera
         yield Doubt(stated, refutes, rule="" if refutes else place)
         return
     yield from _equal(item["total"], len(judged.places), f"{place}: total")
+    violated = judged.places if judged.verdict == "violated" else ()
+    places = (_place(instance, variables, evaluation.facts)["where"] for instance in violated)
+    yield from _equal(item.get("waived", 0), waivers.fitting(it.rule_set.name, rule.id, places), f"{place}: waived")
     listed = [_place(instance, variables, evaluation.facts) for instance in judged.places[:LISTED]]
     if judged.verdict == "violated" and declared.clauses.get("evidence") == "order":
         listed = _with_rings(listed, judged.places, declared, evaluation)

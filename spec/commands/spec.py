@@ -39,13 +39,13 @@ def check() -> None:
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
     """
-    from .. import additions, parsed
+    from .. import parsed, project
     from ..elaborate.coverage import coverage, coverage_lines
     from ..elaborate.declarations import elaborate
     from ..language.errors import SpecError
     from ..language.parse import parse
 
-    texts = {**parsed.read_texts(), **additions.texts()}
+    texts = {**parsed.read_texts(), **project.texts()}
     files, errors = [], []
     for name, text in texts.items():
         try:
@@ -140,8 +140,8 @@ def _print_expanded(meaning: Operator) -> bool:
 
 
 def _print_texts(spans: Iterable[Span]) -> None:
-    from ..additions import texts as added
     from ..parsed import read_texts
+    from ..project import texts as added
 
     texts = {**read_texts(), **added()}
     for span in spans:
@@ -180,10 +180,10 @@ def render(folder: Path, form: str) -> None:
 
     The site has a page for each part and each operator, with examples that are executed now.
     """
-    from .. import additions, parsed
+    from .. import parsed, project
     from ..library import specification
 
-    texts = {**parsed.read_texts(), **additions.texts()}
+    texts = {**parsed.read_texts(), **project.texts()}
     if form == "html":
         from ..render.site import site
         from ..render.site.examples import executor, read_examples

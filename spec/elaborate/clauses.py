@@ -10,7 +10,9 @@ from .infer import infer
 from .scope import Ledger, Scope
 
 ALLOWED: Mapping[str, frozenset[str]] = {
-    "constraint": frozenset({"source", "quote", "note", "violation", "suggest", "evidence", "obligation"}),
+    "constraint": frozenset(
+        {"source", "quote", "note", "violation", "suggest", "evidence", "obligation", "unwaivable"}
+    ),
     "law": frozenset({"source", "quote", "note"}),
     "theorem": frozenset({"source", "quote", "note"}),
     "lemma": frozenset({"source", "quote", "note"}),
@@ -37,7 +39,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "require": ("demanded",),
     "restrict": ("demanded",),
 }
-ONCE = frozenset({"violation", "suggest", "evidence", "obligation", "status", "variant", "collects"})
+ONCE = frozenset({"violation", "suggest", "evidence", "obligation", "unwaivable", "status", "variant", "collects"})
 STATUSES = ("current", "superseded", "TBC", "defective", "open", "reported", "advisory", "completion")
 """The words of a rule set for the standing of a rule. reported: judged and shown, and counted in strict mode only."""
 

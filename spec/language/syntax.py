@@ -134,7 +134,8 @@ class Keyword:
 class Clause:
     """`key value` behind a declaration: source, quote, note, status, variant, evidence, violation, suggest, demanded,
     obligation (of a constraint that is open at some elements: the definition that says in words what data must meet
-    there, empty where data do not decide it), unused (an attribute that has no influence), collects, includes (one
+    there, empty where data do not decide it), unwaivable (of a constraint whose violation nobody may accept: why),
+    unused (an attribute that has no influence), collects, includes (one
     clause for each name of its list).
 
     `violation` and `suggest` are templates: `parts` holds their text and the expressions between braces, in order.

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sonnx.spec import additions, library
-from sonnx.spec.additions import AdditionError
+from sonnx.spec import library, project
 from sonnx.spec.library import AddedTextError, extended, own_specification
+from sonnx.spec.project import AdditionError
 
 TEXT = """operator com.example::Scale @ 1 (X: T[d...], bias?: T[]) -> Y: T
   "X times alpha, plus the bias."
@@ -54,7 +54,7 @@ def _asked(folder: Path, environment: dict[str, str], program: str = ASKS) -> st
     done = subprocess.run(
         [sys.executable, "-c", program],
         cwd=folder,
-        env={**{k: v for k, v in os.environ.items() if k != additions.VARIABLE}, **environment},
+        env={**{k: v for k, v in os.environ.items() if k != project.VARIABLE}, **environment},
         capture_output=True,
         text=True,
         check=True,
@@ -69,7 +69,7 @@ def test_a_file_is_named_in_the_environment_in_the_settings_of_a_project_and_by_
     by_variable = _asked(outside, {"SONNX_SPEC": str(file)})
     assert by_variable.startswith("com.example::Scale ['alpha']")
     assert int(by_variable.split()[-1]) == int(nothing.split()[-1]) + 1
-    by_program = _asked(outside, {}, f"from sonnx.spec.additions import use\nuse([{str(file)!r}])\n" + ASKS)
+    by_program = _asked(outside, {}, f"from sonnx.spec.project import use\nuse([{str(file)!r}])\n" + ASKS)
     assert by_program == by_variable
     for setting in ('"own.sonnx"', '["own.sonnx"]'):
         (file.parent / "pyproject.toml").write_text(f"[tool.sonnx]\nspec = {setting}\n")
@@ -137,8 +137,8 @@ def test_a_command_says_which_file_it_cannot_read(file: Path) -> None:
 
 
 def test_nothing_is_added_where_a_file_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(additions.VARIABLE, raising=False)
+    monkeypatch.delenv(project.VARIABLE, raising=False)
     with pytest.raises(AdditionError, match="name a file"):
-        additions.use([tmp_path / "none.sonnx"])
-    assert additions.VARIABLE not in os.environ
+        project.use([tmp_path / "none.sonnx"])
+    assert project.VARIABLE not in os.environ
     assert library.specification() is own_specification()

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from sonnx.spec import additions
+from sonnx.spec import project
 
 TEXT = """operator com.example::Scale @ 1 (X: T[d...], bias?: T[]) -> Y: T
   "X times alpha, plus the bias."
@@ -28,10 +28,10 @@ def nothing_added(folder: Path) -> Iterator[None]:
     """In the folder, with no file added at the beginning and again at the end."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
-        patch.setenv(additions.VARIABLE, "")
-        additions.texts.cache_clear()
+        patch.setenv(project.VARIABLE, "")
+        project.texts.cache_clear()
         yield
-    additions.texts.cache_clear()
+    project.texts.cache_clear()
 
 
 def model(folder: Path, name: str = "m.onnx", declared: bool = True, **attributes: object) -> str:

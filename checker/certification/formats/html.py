@@ -11,7 +11,7 @@ from sonnx.spec.pages.templates import page
 
 from ..report import Outcome, Report, Verdict
 from .svg import to_svg
-from .words import grounds, label, sentence, spelled, totals
+from .words import accepts, grounds, label, sentence, spelled, standing, totals, warning
 
 PICTURES = 10
 """How many findings of one rule are drawn."""
@@ -29,6 +29,9 @@ def to_html(report: Report) -> str:
         rest=grounds(report),
         sizes=sentence(report.domain) if report.domain is not None else "",
         spelled=spelled,
+        standing=standing,
+        accepts=accepts,
+        warning=warning,
         picture=to_svg,
         pictures=PICTURES,
     )

@@ -56,8 +56,17 @@ def to_data(report: Report) -> dict[str, Json]:
         "domain": None if report.domain is None else _domain(report.domain),
         "not_examined": list(report.not_examined),
         "tools": [{"name": name, "version": version} for name, version in report.tools],
+        **_waivers(report),
         **({"added": [{"name": name, "sha256": digest} for name, digest in report.added]} if report.added else {}),
     }
+
+
+def _waivers(report: Report) -> dict[str, Json]:
+    """The waivers that accept something, and those that do not, with the reason; nothing where none is stated."""
+    if not (report.waivers or report.unused):
+        return {}
+    unused: list[Json] = [{**asdict(waiver), "why": why} for waiver, why in report.unused]
+    return {"waivers": {"applied": [asdict(waiver) for waiver in report.applied], "unused": unused}}
 
 
 def _rule_set(rule_set: RuleSetResult) -> Json:
@@ -84,6 +93,7 @@ def _rule(rule: RuleResult) -> Json:
         "conditional": places[RuleVerdict.CONDITIONAL],
         "obligations": places[RuleVerdict.OBLIGATION],
         "total": rule.total_findings,
+        **({"waived": rule.waived} if rule.waived else {}),
         "total_obligations": rule.obligations,
         "solver": list(rule.solver),
         "core": list(rule.core),
@@ -117,4 +127,5 @@ def _finding(finding: Finding) -> Json:
         "witness": dict(finding.witness),
         "suggestion": finding.suggestion,
         "condition": finding.condition,
+        **({"waiver": asdict(finding.waiver)} if finding.waiver is not None else {}),
     }

@@ -13,7 +13,8 @@ from xml.etree import ElementTree
 
 from sonnx.spec.terminal import inert
 
-from ..report import LEFT_OPEN, Outcome, Report, RuleResult, RuleVerdict
+from ..report import LEFT_OPEN, Finding, Outcome, Report, RuleResult, RuleVerdict
+from .words import accepts
 
 TOLD = 10
 """Places that the message of a case lists."""
@@ -47,7 +48,9 @@ def _judged(case: ElementTree.Element, rule: RuleResult, *, strict: bool) -> Non
     verdict, told = rule.verdict, _xml(_told(rule))
     if verdict is RuleVerdict.HOLDS:
         return
-    if not rule.counted:
+    if rule.accepted:
+        ElementTree.SubElement(case, "skipped", message=f"waived: {told}")
+    elif not rule.counted:
         ElementTree.SubElement(case, "skipped", message=f"{verdict.value}, not counted: {told}")
     elif verdict is RuleVerdict.VIOLATED or (strict and verdict is RuleVerdict.CONDITIONAL):
         ElementTree.SubElement(case, "failure", message=told, type=verdict.value)
@@ -58,9 +61,14 @@ def _judged(case: ElementTree.Element, rule: RuleResult, *, strict: bool) -> Non
 
 
 def _told(rule: RuleResult) -> str:
-    lines = [f"{it.where}: {it.message}" for it in rule.findings[:TOLD]]
+    lines = [_line(it) for it in rule.findings[:TOLD]]
     rest = [f"and {rule.total_findings - TOLD} more places"] if rule.total_findings > TOLD else []
     return "\n".join([rule.statement, *lines, *rest] if lines else [rule.reason or rule.statement])
+
+
+def _line(finding: Finding) -> str:
+    waived = f" (waived: {accepts(finding.waiver)})" if finding.waiver is not None else ""
+    return f"{finding.where}: {finding.message}{waived}"
 
 
 def _xml(text: str) -> str:

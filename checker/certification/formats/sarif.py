@@ -14,7 +14,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
+from sonnx.spec.project import Waiver
+
 from ..report import WORST_FIRST, Finding, Json, Outcome, Report, RuleResult, RuleVerdict
+from .words import accepts, warning
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 BASE = "%SRCROOT%"
@@ -47,6 +50,11 @@ def to_sarif(outcomes: Sequence[Outcome]) -> str:
     failed: list[Json] = [
         {"level": "error", "message": {"text": outcome.error}} for outcome in outcomes if outcome.report is None
     ]
+    failed += [
+        {"level": "warning", "message": {"text": warning(waiver, why)}}
+        for report in reports
+        for waiver, why in report.unused
+    ]
     run: Json = {
         "tool": {
             "driver": {
@@ -58,7 +66,7 @@ def to_sarif(outcomes: Sequence[Outcome]) -> str:
         "originalUriBaseIds": {BASE: {"description": {"text": "The folder in which sonnx was called."}}},
         "artifacts": artifacts,
         "results": results,
-        "invocations": [{"executionSuccessful": not failed, "toolExecutionNotifications": failed}],
+        "invocations": [{"executionSuccessful": len(reports) == len(outcomes), "toolExecutionNotifications": failed}],
         "columnKind": "unicodeCodePoints",
         "properties": {"models": [_summary(report) for report in reports]},
     }
@@ -151,7 +159,12 @@ def _place(report: Report, rule: RuleResult, finding: Finding, artifact: int) ->
         "locations": [_location(report, finding.where, artifact)],
         "partialFingerprints": {"sonnxPlace/v1": hashlib.sha256(identity.encode()).hexdigest()},
         "properties": {"witness": dict(finding.witness)},
+        **({"suppressions": [_suppression(finding.waiver)]} if finding.waiver is not None else {}),
     }
+
+
+def _suppression(waiver: Waiver) -> Json:
+    return {"kind": "external", "status": "accepted", "justification": accepts(waiver)}
 
 
 def _location(report: Report, where: str, artifact: int) -> Json:

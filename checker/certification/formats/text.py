@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import inert, one_line, print_line
 
 from ..report import Finding, Outcome, Report, RuleResult, RuleSetResult, RuleVerdict, Verdict
 from ..rule_sets import NEWEST
-from .words import because, counted, grounds, label, provided, sentence, spelled, totals
+from .words import accepts, because, counted, grounds, label, provided, sentence, spelled, standing, totals, warning
 
 SHOWN = 10
 """How many findings of one rule are printed; JSON and HTML hold more."""
@@ -62,7 +63,17 @@ def write(report: Report, console: Console) -> None:
         print_line(console, Text.assemble("  ", (named, ""), _verdict(rule_set), *_aside(rule_set, rules)))
     if report.domain is not None and (said := sentence(report.domain)):
         print_line(console, said)
+    for waiver, why in report.unused:
+        _warn(console, waiver, why)
     print_line(console, Text.assemble(*_sentence(report)))
+
+
+def _warn(console: Console, waiver: Waiver, why: str) -> None:
+    print_line(console, Text(f"warning: {one_line(warning(waiver, why))}", style="yellow"))
+
+
+def _style(rule: RuleResult) -> str:
+    return "dim" if not rule.counted else "magenta" if rule.accepted else STYLES[rule.verdict]
 
 
 def say(report: Report, console: Console) -> None:
@@ -85,6 +96,11 @@ def summarize(outcomes: Sequence[Outcome], console: Console, *, quiet: bool) -> 
         style = STYLES[outcome.report.verdict] if outcome.report is not None else "bold red"
         table.add_row(one_line(outcome.name), Text(said, style=style), one_line(why.strip(" ():,")))
     console.print(table)
+    applied = {waiver for outcome in outcomes if outcome.report for waiver in outcome.report.applied}
+    left = {waiver: why for outcome in outcomes if outcome.report for waiver, why in outcome.report.unused}
+    for waiver, why in left.items():
+        if waiver not in applied:
+            _warn(console, waiver, why)
     print_line(console, totals(outcomes))
 
 
@@ -105,12 +121,11 @@ def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
     folded = [rule for rule in rules if _folded(rule_set, rule)]
     elsewhere = [rule for rule in rules if rule.listed_elsewhere]
     for rule in (rule for rule in rules if not _folded(rule_set, rule) and not rule.listed_elsewhere):
-        label = rule.verdict.value if rule.counted else f"{rule.verdict.value} (not counted)"
         table.add_row(
             inert(rule.id),
             inert(rule.title),
             inert(rule.status),
-            Text(label, style=STYLES[rule.verdict] if rule.counted else "dim"),
+            Text(standing(rule), style=_style(rule)),
             str(rule.total_findings or ""),
         )
     if elsewhere:
@@ -150,8 +165,8 @@ def _findings(console: Console, rule: RuleResult) -> None:
     if rule.verdict is RuleVerdict.HOLDS or rule.listed_elsewhere:
         return
     console.print()
-    head = f"{rule.rule_set} {rule.id} {rule.verdict.value}" + ("" if rule.counted else ", not counted")
-    print_line(console, Text.assemble((inert(head), STYLES[rule.verdict]), f"  {inert(rule.statement)}"))
+    head = f"{rule.rule_set} {rule.id} {standing(rule).replace(' (not counted)', ', not counted')}"
+    print_line(console, Text.assemble((inert(head), _style(rule)), f"  {inert(rule.statement)}"))
     if rule.reason and rule.verdict is RuleVerdict.UNKNOWN:
         print_line(console, f"  why        {inert(rule.reason)}")
     shown = SHOWN if rule.counted and rule.verdict is not RuleVerdict.UNKNOWN else FEW
@@ -169,10 +184,12 @@ def _places(console: Console, findings: tuple[Finding, ...], total: int, shown: 
         if finding.witness:
             witness = ", ".join(f"{name} = {inert(value)}" for name, value in spelled(finding.witness))
             print_line(console, f"  witness    {witness}")
-        if finding.suggestion:
+        if finding.waiver is not None:
+            print_line(console, f"  waived     {one_line(accepts(finding.waiver))}")
+        elif finding.suggestion:
             print_line(console, f"  do         {inert(finding.suggestion)}")
     if total > shown:
-        print_line(console, f"  ... and {total - shown} more places (--format json lists up to 100)")
+        print_line(console, f"  ... and {total - shown} more places (--format json lists all)")
 
 
 def _aside(rule_set: RuleSetResult, rules: list[RuleResult]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import few, inert
 
 from ..report import Domain, Json, Outcome, Report, RuleResult, RuleVerdict, Verdict
@@ -24,10 +25,12 @@ def sentence(domain: Domain) -> str:
     return f"As far as sizes decide it, the model is well formed for {every}{said}."
 
 
-def provided(conditions: tuple[str, ...], obligations: int) -> str:
-    """The parts that a verdict CONFORMS leaves open: conditions on sizes, obligations on data."""
+def provided(conditions: tuple[str, ...], obligations: int, waivers: int = 0) -> str:
+    """The parts that a verdict CONFORMS leaves open: conditions on sizes, obligations on data, waivers."""
     sizes = f" for {', '.join(conditions)}" if conditions else ""
-    return sizes + (f", with {counted(obligations, 'obligation')} on data" if obligations else "")
+    told = [f"{counted(obligations, 'obligation')} on data"] if obligations else []
+    told += [counted(waivers, "waiver")] if waivers else []
+    return sizes + (f", with {' and '.join(told)}" if told else "")
 
 
 def meaningless(report: Report) -> str:
@@ -51,7 +54,7 @@ def because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, 
         ids = [
             inert(rule.id if rule.rule_set in bare else f"{rule.rule_set} {rule.id}")
             for rule in rules
-            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere
+            if rule.counted and rule.verdict is cause and not rule.listed_elsewhere and not rule.accepted
         ]
         if ids:
             groups.append(f"{cause.value}: {few(ids, LISTED)}")
@@ -61,12 +64,30 @@ def because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, 
 def grounds(report: Report) -> str:
     """What stands behind the verdict on a model: the rules against it, or what CONFORMS leaves open."""
     if report.verdict is Verdict.CONFORMS:
-        return provided(report.conditions, report.obligations)
+        return provided(report.conditions, report.obligations, len(report.applied))
     asked = {r.name for r in report.rule_sets if r.asked}
     bare = frozenset(r.name for r in report.named) if len(report.named) == 1 else frozenset()
     strict = any(r.strict for r in report.named)
     why = because(report.verdict, [rule for rule in report.rules if rule.rule_set in asked], bare, strict=strict)
     return why + (meaningless(report) if report.verdict is Verdict.UNDECIDED else "")
+
+
+def standing(rule: RuleResult) -> str:
+    """The verdict on a rule, with what is waived of it, and whether it counts."""
+    waived = (
+        "waived" if rule.accepted else f"{rule.verdict}, {rule.waived} waived" if rule.waived else rule.verdict.value
+    )
+    return waived if rule.counted else f"{waived} (not counted)"
+
+
+def warning(waiver: Waiver, why: str) -> str:
+    """What is said of a waiver that accepts nothing."""
+    return f"the waiver of {waiver.rule} at {waiver.place} ({waiver.source or waiver.who}) accepts nothing: {why}"
+
+
+def accepts(waiver: Waiver) -> str:
+    """A waiver behind a finding that it accepts."""
+    return f"{waiver.reason} ({waiver.who}, until {waiver.until})"
 
 
 NO_REPORT = {2: "unreadable", 3: "unsupported"}
@@ -81,7 +102,10 @@ def label(outcome: Outcome) -> str:
 def totals(outcomes: Sequence[Outcome]) -> str:
     """How many models have which verdict."""
     numbers = Counter(map(label, outcomes))
-    return f"{counted(len(outcomes), 'model')}: {', '.join(f'{numbers[it]} {it}' for it in sorted(numbers))}"
+    waived = sum(1 for it in outcomes if it.report and it.report.verdict is Verdict.CONFORMS and it.report.applied)
+    told = f" ({waived} with waivers)" if waived else ""
+    kinds = (f"{numbers[it]} {it}{told if it == Verdict.CONFORMS else ''}" for it in sorted(numbers))
+    return f"{counted(len(outcomes), 'model')}: {', '.join(kinds)}"
 
 
 def counted(number: int, noun: str) -> str:

@@ -12,8 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sonnx.spec.additions import use
 from sonnx.spec.library import specification
+from sonnx.spec.project import use
 
 from ...errors import ModelError
 from ..graph import Model, ModelFile

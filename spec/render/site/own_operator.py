@@ -18,8 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from xml.etree.ElementTree import Element
 
-from ...additions import VARIABLE
 from ...pages.markup import e
+from ...project import VARIABLE
 from .places import page
 
 TITLE = "Add your own operator"

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from ...additions import texts
 from ...language.syntax import File, Operator, Profile
 from ...pages.markup import Content, e, serialize
 from ...pages.templates import page as filled
+from ...project import texts
 
 # ---- Files --------------------------------------------------------------------------------------
 
