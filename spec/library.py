@@ -9,7 +9,7 @@ operator whose text states a difference has its full meaning.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, TypeVar, cast
 
@@ -20,6 +20,7 @@ from .elaborate.versions import Joined, expand, expand_files
 from .language.errors import SpecError
 from .language.syntax import (
     Constraint,
+    Contract,
     Declaration,
     Difference,
     File,
@@ -37,7 +38,7 @@ T = TypeVar("T")
 P = TypeVar("P")
 Place = tuple[str, int]
 """A file and a position among its declarations."""
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile, Contract)
 
 
 class Declared(Mapping[str, T]):
@@ -104,7 +105,7 @@ class Specification:
     """The declarations by name, in document order. `files` and `digests` (SHA-256 of the text) are by file name,
     relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first; meanings:
     the cores of these, each made when it is asked for. cores: those of all else.
-    added: the files that users add, by name and digest.
+    added: the files that users add, by name and digest. contracts: of the operators that nothing here executes.
     """
 
     files: Mapping[str, File]
@@ -118,6 +119,12 @@ class Specification:
     operators: Mapping[str, tuple[Operator, ...]]
     meanings: Meanings
     added: tuple[tuple[str, str], ...] = ()
+    contracts: Mapping[str, Contract] = field(default_factory=dict)
+
+    def reason(self, name: str, version: int | None) -> str:
+        """Why nothing here executes an operator that has a contract at this version; empty without one."""
+        contract = self.contracts.get(name)
+        return contract.reason if contract is not None and version is not None and contract.version <= version else ""
 
     def written(self, meaning: CoreOperator) -> Operator:
         """The text of a meaning."""
@@ -191,6 +198,7 @@ def build(texts: Mapping[str, str]) -> Specification:
         named(Profile),
         Declared(homes, operators),
         Meanings(made),
+        contracts=named(Contract),
     )
 
 
@@ -265,6 +273,7 @@ def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
         Joined({name: (*base.operators.get(name, ()), *it) for name, it in added.operators.items()}, base.operators),
         Meanings(Joined({key_of(core): core for core in added.cores}, base.meanings.cores)),
         tuple((name, sha256(text)) for name, text in texts.items()),
+        base.contracts,
     )
 
 

@@ -15,7 +15,7 @@ from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
-from sonnx.semantics.model.schemas import normal_domain
+from sonnx.semantics.model.schemas import normal_domain, operator_name
 from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
 from sonnx.semantics.operators.shapes.walk import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
@@ -410,11 +410,20 @@ def _operator(node: Node) -> str:
     return operator_text(normal_domain(node.domain), node.op_type) + version
 
 
+def _undefined(node: Node) -> str:
+    reason = specification().reason(operator_name(node.domain, node.op_type), node.version)
+    return (
+        f"nothing here executes {_operator(node)}. {reason}"
+        if reason
+        else (f"the specification does not define {_operator(node)}")
+    )
+
+
 def _defined(rule_set: RuleSet, decisions: Decisions) -> RuleResult:
     """That there is a text which says what a node needs, and that the node runs."""
     examination = decisions.examination
     nodes = examination.model.nodes
-    reasons = [(nodes[n], f"the specification does not define {_operator(nodes[n])}") for n in examination.undefined]
+    reasons = [(nodes[n], _undefined(nodes[n])) for n in examination.undefined]
     reasons += [(nodes[n], told) for n, told in examination.misused.items()]
     reasons += [(nodes[n], "the node never runs, since what it reads is never written") for n in examination.skipped]
     findings = [Finding(node.path, inert(why), {"n": node.path}) for node, why in reasons]

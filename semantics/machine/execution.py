@@ -52,6 +52,9 @@ def check_supported(model: Model) -> None:
     missing: dict[str, str] = {}
     for node in model.nodes:
         if not _has_meaning(node):
+            if reason := specification().reason(operator_name(node.domain, node.op_type), node.version):
+                name = operator_text(normal_domain(node.domain), node.op_type)
+                raise Unsupported(f"{node.path}: nothing here executes {name}-{node.version}. {reason}")
             version = "" if node.version is None else f"-{node.version}"
             graphs = " with a graph as attribute" if node.bodies else ""
             missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version + graphs, node.path)

@@ -57,7 +57,7 @@ def check() -> None:
     errors += [error for error in elaboration.errors if not errors or error.kind not in UNKNOWN]
     if errors:
         _refuse(errors, texts)
-    covered = coverage(elaboration.operators, elaboration.functions)
+    covered = coverage(elaboration.operators, elaboration.functions, elaboration.contracts)
     counted, judged = _definedness(elaboration)
     for line in (*counts(files, elaboration), *counted, *coverage_lines(covered, judged)):
         click.echo(line)
@@ -88,6 +88,9 @@ def show(operator: str, version: int | None, as_written: bool) -> None:
 
     library = specification()
     known = signatures()
+    if operator in library.contracts:
+        _print_texts([library.contracts[operator].span])
+        return
     if operator in library.operators and operator not in known:
         own = library.operators[operator]
         _print_texts([*(it.span for it in own), *(it.span for it in used_definitions(own[-1], library.functions))])

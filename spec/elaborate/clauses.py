@@ -21,6 +21,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "profile": frozenset({"source", "quote", "note", "collects", "includes"}),
     "rule": frozenset({"source", "quote", "note", "status", "variant"}),
     "operator": frozenset({"source", "quote", "note", "unused"}),
+    "contract": frozenset({"source", "quote", "note"}),
     "require": frozenset({"source", "quote", "note", "demanded"}),
     "restrict": frozenset({"source", "quote", "note", "demanded"}),
 }
@@ -36,6 +37,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "profile": ("source",),
     "rule": (),
     "operator": ("source",),
+    "contract": ("source",),
     "require": ("demanded",),
     "restrict": ("demanded",),
 }

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..language.syntax import Expr, FunctionDeclaration, Operator, Statement
+from ..language.syntax import Contract, Expr, FunctionDeclaration, Operator, Statement
 from .schema import Signature, signatures
 
 KINDS = ("defined", "composed", "primitive", "rule", "deprecated", "earlier", "missing")
-"""By equations; by applying other operators; by one function that has no body; by a rule of the machine; not at all, in
-a version that no valid model uses; not at all, in one that is in force before opset 7 only; not at all."""
+"""By equations; by applying other operators; by one function without a body, or a contract; by a rule of the machine;
+not at all, in a version that no valid model uses; not at all, in one in force before opset 7 only; not at all."""
 FIRST_OPSET = 7
 """The specification covers what is in force from this opset on."""
 
@@ -32,7 +32,9 @@ def _is_primitive(name: str, functions: Mapping[str, FunctionDeclaration]) -> bo
 
 
 def coverage(
-    operators: Mapping[str, tuple[Operator, ...]], functions: Mapping[str, FunctionDeclaration]
+    operators: Mapping[str, tuple[Operator, ...]],
+    functions: Mapping[str, FunctionDeclaration],
+    contracts: Iterable[Contract] = (),
 ) -> dict[str, dict[int, str]]:
     """For each operator that has a schema or is declared, and each of its versions, one of `KINDS`."""
     kinds: dict[str, dict[int, str]] = {}
@@ -44,6 +46,8 @@ def coverage(
         for operator in operators.get(name, ()):
             covered = [s.version for s in versions if operator.first <= s.version <= operator.last]
             kinds[name] |= dict.fromkeys(covered, kind_of(operator, functions))
+    for contract in contracts:
+        kinds[contract.name][contract.version] = "primitive"
     return kinds
 
 

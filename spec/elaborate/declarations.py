@@ -14,6 +14,7 @@ from ..language.syntax import (
     BOOL,
     TEXT,
     Constraint,
+    Contract,
     Expr,
     File,
     FunctionDeclaration,
@@ -32,7 +33,7 @@ from ..language.syntax import (
 from .clauses import check_clauses, check_template
 from .core import Binding, Core, CoreOperator
 from .infer import check
-from .operators import check_operators
+from .operators import check_contracts, check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
 from .scope import FOLDS, Ledger, Scope, held, hint
@@ -58,6 +59,7 @@ class Elaboration:
     profiles: Mapping[str, Profile]
     operators: Mapping[str, tuple[Operator, ...]]
     cores: tuple[CoreOperator, ...]
+    contracts: tuple[Contract, ...] = ()
 
 
 class Base(Protocol):
@@ -130,13 +132,17 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
         check_profile(profile, Joined(constraints, given.constraints), ledger)
     check_includes(profiles, Joined(profiles, given.profiles), ledger)
     cores = check_operators(operators, transitions, ledger, given.operators)
+    contracts = tuple(d for d in every if isinstance(d, Contract))
+    check_contracts(contracts, operators, ledger)
 
     unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
     errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
-    return Elaboration(tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores)
+    return Elaboration(
+        tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores, contracts
+    )
 
 
 NOTHING = Elaboration((), {}, {}, {}, {}, {}, {}, {}, ())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
-from ..language.syntax import INT, AttributeDeclaration, Operator, Port, TypeVariable
+from ..language.syntax import INT, AttributeDeclaration, Contract, Operator, Port, Span, TypeVariable
 from .clauses import check_clauses
 from .composition import applied_names, check_compositions
 from .core import Binding, CoreOperator
@@ -45,6 +45,21 @@ def check_operators(
             if operator.name == other.name and low <= high:
                 ledger.report("operator/overlap", operator.span, other.span, name=operator.name, version=low)
     return tuple(core for core in cores if core is not None)
+
+
+def check_contracts(contracts: Sequence[Contract], operators: Iterable[Operator], ledger: Ledger) -> None:
+    """A contract is of a version that ONNX has, which no other text gives a meaning."""
+    seen: dict[tuple[str, int], Span] = {}
+    for operator in operators:
+        versions = [s.version for s in signatures().get(operator.name, ())] if contracts else []
+        seen |= {(operator.name, v): operator.span for v in versions if operator.first <= v <= operator.last}
+    for it in contracts:
+        check_clauses("contract", it.name, it.clauses, it.span, ledger)
+        if it.version not in [s.version for s in signatures().get(it.name, ())]:
+            ledger.report("contract/unknown", it.span, name=it.name, version=it.version)
+        elif (it.name, it.version) in seen:
+            ledger.report("operator/overlap", it.span, seen[it.name, it.version], name=it.name, version=it.version)
+        seen[it.name, it.version] = it.span
 
 
 def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:

@@ -12,8 +12,8 @@ from .errors import SpecError, mistake
 from .syntax import Span
 
 DECLARATIONS = frozenset((
-    "CONSTRAINT", "DEFINE", "FACT", "FINDING", "FUN", "INDUCTIVE", "LAW", "LEMMA", "OPERATOR", "PROFILE", "RULE",
-    "SITUATION", "SORT", "THEOREM"
+    "CONSTRAINT", "CONTRACT", "DEFINE", "FACT", "FINDING", "FUN", "INDUCTIVE", "LAW", "LEMMA", "OPERATOR", "PROFILE",
+    "RULE", "SITUATION", "SORT", "THEOREM"
 ))  # fmt: skip
 CLAUSES = frozenset((
     "COLLECTS", "DEMANDED", "EVIDENCE", "INCLUDES", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST",

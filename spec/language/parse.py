@@ -23,6 +23,7 @@ from .syntax import (
     Change,
     Clause,
     Constraint,
+    Contract,
     Difference,
     Expr,
     FunctionDeclaration,
@@ -344,6 +345,10 @@ class _Builder:
                 return self._operator(tree, span)
             case "difference":
                 return self._difference(tree, span)
+            case "contract":
+                name, version, doc, reason, *clauses = kids
+                said = self._clauses(clauses)
+                return Contract(str(name), int(str(version)), unquote(doc), unquote(reason), said, span)
             case other:
                 raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
 

@@ -12,6 +12,7 @@ from .syntax import (
     Binder,
     Clause,
     Constraint,
+    Contract,
     Difference,
     Expr,
     File,
@@ -171,6 +172,8 @@ def print_declaration(declaration: Written) -> str:
             return _operator(declaration)
         case Difference():
             return _difference(declaration)
+        case Contract(name, version, doc, reason, clauses):
+            return f"contract {name} @ {version}{_doc(doc)}{_doc(reason)}{_clauses(clauses, 2)}"
 
 
 def print_expression(expr: Expr) -> str:

@@ -386,12 +386,25 @@ class Difference:
     span: Span = field(default=NOWHERE, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What an operator does at the since_version `version`, where nothing here executes it. reason: why, and what to do
+    about such a node."""
+
+    name: str
+    version: int
+    doc: str
+    reason: str
+    clauses: tuple[Clause, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
 PROVED = ("theorem", "lemma")
 """The kinds of properties that are proved."""
 DEMANDS = frozenset({"require", "restrict"})
 """The statements that say what a use of the operator has to keep, with who demands it."""
 
-Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator
+Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator | Contract
 Written = Declaration | Difference
 """A declaration as it is written."""
 

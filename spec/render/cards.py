@@ -10,6 +10,7 @@ from ..language.syntax import (
     DEMANDS,
     Clause,
     Constraint,
+    Contract,
     Declaration,
     Expr,
     FunctionDeclaration,
@@ -113,6 +114,8 @@ def card(declaration: Declaration) -> Card:
             return Card("Rule set", own, own, doc, (), _notes(clauses), tuple(_row(rule) for rule in rules))
         case Operator():
             return _operator(declaration)
+        case Contract(name=own, version=version, doc=doc, reason=reason, clauses=clauses):
+            return Card("Contract", own, f"{own}-{version}", doc, (), (("Not executed", reason), *_notes(clauses)))
 
 
 def _notes(clauses: Iterable[Clause], without: frozenset[str] = frozenset()) -> tuple[tuple[str, str], ...]:

@@ -378,7 +378,7 @@ def test_spec_show_prints_whatever_is_declared(
         (["Convv"], "ONNX has no operator 'Convv', and nothing of that name is declared; did you mean Conv?"),
         (["Zzz"], "ONNX has no operator 'Zzz', and nothing of that name is declared (see"),
         (["Conv", "--version", "0"], "there is no Conv at opset version 0; its versions are 1, 11, 22"),
-        (["ai.onnx.preview.training::Gradient"], "does not define ai.onnx.preview.training::Gradient yet (versions 1"),
+        (["Upsample", "--version", "10"], "does not define Upsample-10 yet"),
     ],
 )
 def test_spec_show_answers_an_unknown_operator_in_one_line(

@@ -36,7 +36,7 @@ def provided(conditions: tuple[str, ...], obligations: int, waivers: int = 0) ->
 def meaningless(report: Report) -> str:
     """The operators of which the specification gives no meaning."""
     names = report.domain.without_meaning if report.domain is not None else ()
-    return f": the specification gives no meaning to {few(names, LISTED)}" if names else ""
+    return f": the specification gives no executable meaning to {few(names, LISTED)}" if names else ""
 
 
 AGAINST = {

@@ -19,7 +19,7 @@ Node = Tree[Token]
 Part = Node | Token | None
 
 _TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
+    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|contract|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
 )
 _OPERATOR = re.compile(r"operator\s+((?:[\w.]+::)?\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
 _DEFINE = re.compile(r"define\s+(\w+)")

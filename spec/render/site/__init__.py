@@ -32,7 +32,7 @@ def site(
     files = tuple(specification.files.values())
     where = places(files)
     known = references(files, where)
-    covered = coverage(specification.operators, specification.functions)
+    covered = coverage(specification.operators, specification.functions, specification.contracts.values())
     by_operator: dict[str, list[Example]] = {}
     for example in examples:
         by_operator.setdefault(example.operator, []).append(example)

@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 from ...elaborate.coverage import KINDS
 from ...language.syntax import (
     Constraint,
+    Contract,
     File,
     FunctionDeclaration,
     Operator,
@@ -26,7 +27,7 @@ from .references import Reference, References
 MEANINGS = {
     "defined": ("●", "by equations"),
     "composed": ("◐", "by applying other operators"),
-    "primitive": ("■", "by one function with a contract instead of a body"),
+    "primitive": ("■", "by a contract instead of equations, of one function or of the whole operator"),
     "rule": ("▶", "by a rule of execution"),
     "deprecated": ("×", "not at all, in a version that ONNX deprecates"),
     "earlier": ("‹", "not at all, in a version that is in force before opset 7 only"),
@@ -40,6 +41,7 @@ KIND_NAMES = {
     Property: "law, theorem, finding or situation",
     Profile: "rule set",
     Operator: "operator",
+    Contract: "contract",
 }
 GROUPS = (
     ("", "Graphs, rules, execution"),
@@ -102,9 +104,10 @@ def coverage_page(covered: Coverage, where: Places) -> str:
     head = e("tr", e("th", "Operator", scope="col"), [e("th", str(number), scope="col") for number in numbers])
     rows = []
     for name, versions in covered.items():
-        label = e("a", name, href=where.operators[name]) if name in where.operators else name
+        address = where.operators.get(name) or where.names.get(name)
+        label = name if address is None else e("a", name, href=address)
         cells = [_cell(name, number, versions.get(number), where) for number in numbers]
-        rows.append(e("tr", e("th", label, scope="row", class_=None if name in where.operators else "missing"), cells))
+        rows.append(e("tr", e("th", label, scope="row", class_="missing" if address is None else None), cells))
     every = Counter(kind for versions in covered.values() for kind in versions.values())
     legend = [
         e("li", e("span", MEANINGS[kind][0], class_=_class(kind)), f" {kind}, {MEANINGS[kind][1]}: {every[kind]}")
