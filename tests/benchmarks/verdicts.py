@@ -73,7 +73,7 @@ def explanation(row: Row) -> str:
     if row.path in EXPLAINED:
         return EXPLAINED[row.path]
     if row.default == "UNDECIDED":
-        found = re.search(r": the specification gives no meaning to (.*)\.$", row.last)
+        found = re.search(r": the specification gives no executable meaning to (.*)\.$", row.last)
         refuses = row.machine.startswith("refuses: the specification gives no meaning to")
         return f"no meaning of {found[1]}" if found and refuses else ""
     wanted = row.default == "CONFORMS"

@@ -124,7 +124,7 @@ def test_an_operator_that_nobody_defines_leaves_determinism_undecided(tmp_path: 
         assert last == "m.onnx VIOLATES sonnx (violated: R1/per-node)."
         return
     assert last.startswith("m.onnx is UNDECIDED for sonnx (unknown: R2, ")
-    assert last.endswith(": the specification gives no meaning to com.example::Custom.")
+    assert last.endswith(": the specification gives no executable meaning to com.example::Custom.")
 
 
 def test_the_three_forms_of_the_working_group_example_get_one_verdict(folder: Path, tmp_path: Path) -> None:
