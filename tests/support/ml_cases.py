@@ -295,11 +295,74 @@ def tree_classifier(version: int) -> Callable[[np.random.Generator], Case]:
     return make
 
 
+def grown(rng: np.random.Generator, columns: int, mixed: bool) -> tuple[dict[str, list[Any]], int]:
+    """The nodes of some trees whose leaves are listed apart, and the number of leaves.
+
+    A node has a list of members instead of a split in mode 6.
+    """
+    names = ("featureids", "modes", "splits", "members", "truenodeids", "trueleafs", "falsenodeids", "falseleafs")
+    nodes: dict[str, list[Any]] = {"roots": [], **{name: [] for name in names}}
+    leaves = 0
+
+    def grow(left: int) -> int:
+        nonlocal leaves
+        at = len(nodes["modes"])
+        mode = int(rng.integers(0, 7)) if mixed else 0
+        members = [float(k) for k in rng.integers(-3, 4, rng.integers(1, 4))] if mode == 6 else []
+        for name, item in zip(names, (int(rng.integers(columns)), mode, *floats(rng, 1), members), strict=False):
+            nodes[name].append(item)
+        for side in ("true", "false"):
+            nodes[f"{side}nodeids"].append(0)
+            nodes[f"{side}leafs"].append(0)
+        for side in ("true", "false"):
+            is_leaf = left == 0 or rng.random() < 0.3
+            nodes[f"{side}leafs"][at] = int(is_leaf)
+            if is_leaf:
+                nodes[f"{side}nodeids"][at] = leaves
+                leaves += 1
+            else:
+                nodes[f"{side}nodeids"][at] = grow(left - 1)
+        return at
+
+    for _ in range(int(rng.integers(1, 5))):
+        nodes["roots"].append(grow(int(rng.integers(0, 4))))
+    return nodes, leaves
+
+
+def tree_ensemble(rng: np.random.Generator) -> Case:
+    """As forests are written since version 5: leaves apart, splits as tensors, sets of members."""
+    dtype = rng.choice([np.float32, np.float64])
+    columns, targets = int(rng.integers(1, 5)), int(rng.choice([1, 1, 2, 3]))
+    nodes, leaves = grown(rng, columns, mixed=rng.random() < 0.5)
+    sets = [members for members in nodes["members"] if members]
+    attributes: dict[str, Any] = {
+        "tree_roots": nodes["roots"],
+        "n_targets": targets,
+        "aggregate_function": int(rng.choice([0, 1, 1, 2, 3])),
+        "leaf_targetids": [int(k) for k in rng.integers(0, targets, leaves)],
+        "leaf_weights": numpy_helper.from_array(rng.normal(size=leaves).astype(dtype)),
+        "nodes_modes": numpy_helper.from_array(np.array(nodes["modes"], np.uint8)),
+        "nodes_splits": numpy_helper.from_array(np.array(nodes["splits"], dtype)),
+    }
+    attributes |= {f"nodes_{name}": nodes[name] for name in nodes if name.endswith(("ids", "leafs"))}
+    if sets:
+        listed = [x for members in sets for x in (*members, np.nan)][: None if rng.random() < 0.5 else -1]
+        attributes["membership_values"] = numpy_helper.from_array(np.array(listed, dtype))
+    if targets > 1:
+        attributes["post_transform"] = int(rng.choice([0, 0, 1, 2, 3, 4]))
+    if rng.random() < 0.3:
+        attributes["nodes_missing_value_tracks_true"] = [int(k) for k in rng.integers(0, 2, len(nodes["modes"]))]
+    x = tree_input(rng, int(rng.integers(0, 6)), columns, {"nodes_values": nodes["splits"]}, dtype)
+    often = 0.4 if not sets or rng.random() < 0.3 else 1
+    return [np.where(rng.random(x.shape) < often, rng.integers(-3, 4, x.shape), x).astype(dtype)], attributes
+
+
 TREES: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
     ("TreeEnsembleClassifier", 1): tree_classifier(1),
     ("TreeEnsembleClassifier", 3): tree_classifier(3),
     ("TreeEnsembleRegressor", 1): tree_regressor(1),
     ("TreeEnsembleRegressor", 3): tree_regressor(3),
+    ("TreeEnsemble", 5): tree_ensemble,
 }
 
 
@@ -329,3 +392,32 @@ def support_regressor(rng: np.random.Generator) -> Case:
 VECTORS: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
     ("SVMRegressor", 1): support_regressor,
 }
+
+
+def hurt(rng: np.random.Generator, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """The attributes with a few changed: an element of a list or of a tensor, a length, a number of axes, a word."""
+    changed = dict(attributes)
+    for _ in range(int(rng.integers(1, 4))):
+        name = str(rng.choice(sorted(changed)))
+        changed[name] = _hurt(rng, changed[name])
+        if len(changed) > 1 and rng.random() < 0.1:
+            del changed[name]
+    return changed
+
+
+def _hurt(rng: np.random.Generator, value: Any) -> Any:
+    if isinstance(value, TensorProto):
+        old = numpy_helper.to_array(value).copy()
+        if old.size and old.dtype != object and rng.random() < 0.6:
+            old.flat[int(rng.integers(old.size))] = rng.choice([0, 1, 6, 7, 99])
+            return numpy_helper.from_array(old)
+        return numpy_helper.from_array(old[:-1] if old.ndim and rng.random() < 0.5 else old.reshape(1, -1))
+    if isinstance(value, list) and value and not isinstance(value[0], str) and rng.random() < 0.7:
+        choices = ODD if isinstance(value[0], float) else (-(2**63), -1, 0, 1, 2, 3, 5, 99, 2**62)
+        at = int(rng.integers(len(value)))
+        return [*value[:at], type(value[0])(rng.choice(choices)), *value[at + 1 :]]
+    if isinstance(value, list):
+        return value[:-1] if rng.random() < 0.5 else [*value, *value[:1]]
+    if isinstance(value, str):
+        return "OTHER"
+    return type(value)(rng.choice([-(2**31), -1, 0, 1, 2, 9]))

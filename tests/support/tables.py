@@ -7,16 +7,24 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any
 
+import pytest
+
 Test = Callable[..., None]
 
 
 def table(
-    names: str | Sequence[str], cases: Iterable[Any], *, ids: Callable[[Any], object] | Sequence[str] | None = None
+    names: str | Sequence[str],
+    cases: Iterable[Any],
+    *,
+    ids: Callable[[Any], object] | Sequence[str] | None = None,
+    absent: str = "",
 ) -> Callable[[Test], Test]:
     """As `pytest.mark.parametrize`, in one test: every case is tried, and each one that fails is named. For cases
-    that need no mark, and no fixture of their own."""
+    that need no mark, and no fixture of their own. absent: why there may be none, which skips the test."""
     named = [it.strip() for it in names.split(",")] if isinstance(names, str) else list(names)
     rows = [(getattr(case, "id", None), _values(case, len(named))) for case in cases]
+    if not rows and absent:
+        return pytest.mark.skip(reason=absent)
     if not rows:
         raise ValueError("a table without a case tests nothing")
 

@@ -50,7 +50,8 @@ class Outcome:
 @dataclass(frozen=True, slots=True)
 class Deviation:
     """A deviation of a runtime. versions: those observed to do so, `outcome` says what they do; gone: those
-    observed not to. source: who reported it, "observed" where the ledger is the first.
+    observed not to. source: who reported it, "observed" where the ledger is the first. where: the machines on which it
+    shows, empty for all.
     """
 
     runtime: str
@@ -59,6 +60,7 @@ class Deviation:
     sentence: str
     source: str
     outcome: Outcome | None
+    where: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +157,7 @@ def _deviation(table: _Table, results: Mapping[str, ValueType]) -> Deviation:
     gone = table.texts("gone")
     if (not versions and not gone) or set(versions) & set(gone):
         raise InternalError(f"{table.place}: state the versions that deviate, or in which the deviation is gone")
-    table.closed("runtime", "versions", "gone", "sentence", "source", *_RESULTS)
+    table.closed("runtime", "versions", "gone", "sentence", "source", "where", *_RESULTS)
     return Deviation(
         table.choice("runtime", RUNTIMES),
         versions,
@@ -163,6 +165,7 @@ def _deviation(table: _Table, results: Mapping[str, ValueType]) -> Deviation:
         table.text("sentence"),
         table.text("source"),
         table.outcome(results) if versions else None,
+        table.text("where") if "where" in table.content else "",
     )
 
 

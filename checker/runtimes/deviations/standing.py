@@ -47,7 +47,7 @@ def classify(entry: Case, runtime: str, version: str, outcome: Outcome, deviates
     if version in deviation.gone or deviation.outcome is None:
         return Recorded.BACK if deviates else Recorded.CONFORMS
     if not deviates:
-        return Recorded.GONE
+        return Recorded.CONFORMS if deviation.where else Recorded.GONE
     named = outcome.refused == deviation.outcome.refused
     return Recorded.RECORDED if named and not difference(outcome, deviation.outcome) else Recorded.CHANGED
 

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -151,7 +152,9 @@ def test_after_an_interrupt_the_report_has_what_is_done_and_no_process_is_left(
         os.link(folder / "a.onnx", path)
     report = tmp_path / "report.jsonl"
     arguments = [*SONNX, "certify", "--jobs", "2", "--format", "json", "--output", str(report), *map(str, many)]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env={**os.environ, "MARK": str(report)}) as run:
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background inherits that it is ignored
+    marked = {**os.environ, "MARK": str(report)}
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=marked, preexec_fn=heed) as run:
         time.sleep(4)
         run.send_signal(stop)
         _, err = run.communicate(timeout=60)
@@ -159,8 +162,8 @@ def test_after_an_interrupt_the_report_has_what_is_done_and_no_process_is_left(
     assert run.returncode == code
     assert err == f"interrupted: {done} of 201 models were judged\n"
     assert done < 201
-    marked = [it for it in Path("/proc").iterdir() if it.name.isdigit() and _environment(it).count(str(report))]
-    assert marked == []
+    left = [it for it in Path("/proc").iterdir() if it.name.isdigit() and _environment(it).count(str(report))]
+    assert left == []
 
 
 def _environment(process: Path) -> str:
