@@ -94,6 +94,6 @@ def test_the_picture_of_a_countermodel_is_the_expected_one(name: str, dropped: t
         pytest.fail("there is no countermodel")
     drawn = "\n".join((*picture.listing(model), "", picture.drawing(model, f"{name} without {dropped[1]}")))
     path = EXPECTED / f"{name}.txt"
-    if os.environ.get("SONNX_RECORD"):
+    if os.environ.get("SONNX_UPDATE"):
         path.write_text(drawn, encoding="utf-8")
     assert drawn == path.read_text(encoding="utf-8")

@@ -18,11 +18,11 @@ THEORY = Theory(specification())
 
 def test_the_lists_are_those_of_the_text() -> None:
     text = README.read_text(encoding="utf-8")
-    if os.environ.get("SONNX_UPDATE_EXPECT") == "1":
+    if os.environ.get("SONNX_UPDATE") == "1":
         README.write_text(proof_lists.filled(text, THEORY), encoding="utf-8")
         text = README.read_text(encoding="utf-8")
     assert text == proof_lists.filled(text, THEORY), (
-        "make it anew: SONNX_UPDATE_EXPECT=1 pytest tests/proofs/test_overview.py"
+        "make it anew: SONNX_UPDATE=1 pytest tests/proofs/test_overview.py"
     )
 
 

@@ -1,7 +1,8 @@
 """The fast path: kernels in NumPy, written from the ONNX standard, behind execution providers and a session.
 
 `Session` runs a model and gives what the machine gives, within the bounds that the text allows; names are loaded when
-first used. It must not know the operators' texts or their compiled form: a differential test compares the two.
+first used. Kernels must not know the operators' texts or their compiled form, which a differential
+test compares them with; where there is no kernel, `by_text` runs that form.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def test_a_script_gives_the_output_that_is_written_down(
     arguments = ["debug", f"{name}.onnx", "--random", 3, "-x", GOLDEN / f"{name}.txt", "--batch"]
     code, out, err = called(capsys, *arguments)
     target = GOLDEN / f"{name}.out"
-    if os.environ.get("SONNX_UPDATE_GOLDEN"):
+    if os.environ.get("SONNX_UPDATE"):
         target.write_text(out, encoding="ascii", newline="\n")
     assert (code, err) == (expected, "")
     assert out == target.read_text(encoding="ascii")

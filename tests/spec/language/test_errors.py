@@ -1,6 +1,6 @@
 """Every error message of the language, each with its golden text.
 
-`SONNX_UPDATE_EXPECT=1 pytest tests/spec/language/test_errors.py` writes the golden texts anew; read the difference.
+`SONNX_UPDATE=1 pytest tests/spec/language/test_errors.py` writes the golden texts anew; read the difference.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from sonnx.spec.language.syntax import Span
 from tables import table
 
 CASES = sorted((Path(__file__).parent / "errors").glob("*.sonnx"))
-UPDATE = os.environ.get("SONNX_UPDATE_EXPECT") == "1"
+UPDATE = os.environ.get("SONNX_UPDATE") == "1"
 
 
 def errors_of(case: Path) -> tuple[SpecError, ...]:

@@ -1,4 +1,4 @@
-"""A whole session as it goes over the wire, written down; SONNX_UPDATE_GOLDEN=1 writes it anew."""
+"""A whole session as it goes over the wire, written down; SONNX_UPDATE=1 writes it anew."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_a_session_goes_over_the_wire_as_it_is_written_down(client: Client, nest
     client.request("source", {"source": source(client), "sourceReference": 0})
     client.end()
     found = written(client, str(Path(nested["model"]).parent))
-    if os.environ.get("SONNX_UPDATE_GOLDEN"):
+    if os.environ.get("SONNX_UPDATE"):
         GOLDEN.parent.mkdir(exist_ok=True)
         GOLDEN.write_text(found, encoding="ascii", newline="\n")
     assert found == GOLDEN.read_text(encoding="ascii")

@@ -30,7 +30,7 @@ def manifest() -> Json:
 def test_the_launch_arguments_that_are_declared_are_those_that_are_read() -> None:
     found = manifest()
     (debugger,) = found["contributes"]["debuggers"]
-    if os.environ.get("SONNX_UPDATE_GOLDEN"):
+    if os.environ.get("SONNX_UPDATE"):
         debugger["configurationAttributes"] = DECLARED
         (FOLDER / "package.json").write_text(json.dumps(found, indent=2) + "\n", encoding="ascii", newline="\n")
     assert debugger["configurationAttributes"] == DECLARED

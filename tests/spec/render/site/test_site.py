@@ -22,7 +22,7 @@ from sonnx.spec.render.site.places import operator_page
 from texts import few
 
 GOLDEN = Path(__file__).parent / "golden"
-REWRITE = "SONNX_REWRITE"
+REWRITE = "SONNX_UPDATE"
 """Set in the environment: the golden pages are written anew."""
 
 
