@@ -233,15 +233,20 @@ class AdditionError(ValueError):
     """A file that is to be added cannot be read, or a setting does not name files."""
 
 
+_used: list[str] = []
+"""The paths that `use` put into the environment variable, which may name others besides."""
+
+
 def use(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Adds files for the rest of this process and the processes that it starts. Raises AdditionError, and adds nothing,
-    where one of them cannot be read.
+    """Adds files, in place of those of an earlier call, for this process and the processes that it starts. Raises
+    AdditionError, and changes nothing, where one of them cannot be read.
     """
     more = [str(Path(path).absolute()) for path in paths]
     for path in more:
         _read(Path(path))
-    before = os.environ.get(VARIABLE, "")
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys((*filter(None, before.split(os.pathsep)), *more)))
+    kept = [it for it in os.environ.get(VARIABLE, "").split(os.pathsep) if it and it not in _used]
+    _used[:] = [it for it in more if it not in kept]
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys((*kept, *more)))
     texts.cache_clear()
 
 

@@ -16,7 +16,7 @@ from sonnx.spec.library import specification
 from ..errors import InternalError
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
-from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema
+from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema_at
 from ..model.type_protos import spelled
 from ..operators.application import Application, Program
 from .inference.model import WITHIN, Claims, completed, stored_type, unread
@@ -213,15 +213,14 @@ def _open(path: str, position: int, size: int | str | None) -> str:
 def _kinds_by_schema(model: Model) -> Iterator[tuple[TensorId, str]]:
     """The kind of the outputs whose operator gives tensors only."""
     for node in model.nodes:
-        dense = _dense_outputs(normal_domain(node.domain), node.op_type, node.version)
+        dense = _dense_outputs(schema_at(node))
         for position, t in enumerate(node.outputs):
             if t is not None and dense and dense[min(position, len(dense) - 1)]:
                 yield t, "tensor"
 
 
 @cache
-def _dense_outputs(domain: str, op_type: str, version: int | None) -> tuple[bool, ...]:
-    form = schema(domain, op_type, version)
+def _dense_outputs(form: Schema | None) -> tuple[bool, ...]:
     return tuple(all(t.startswith("tensor(") for t in f.types) for f in form.outputs) if form else ()
 
 
@@ -464,7 +463,7 @@ def _note(noted: Differences, fact: str, n: NodeId, members: Iterable[str]) -> N
 
 
 def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
-    deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
+    deprecated, limits = _counted(schema_at(node), len(node.inputs), len(node.outputs))
     if deprecated:
         noted.members.setdefault("deprecated", []).append(n)
         return
@@ -473,16 +472,13 @@ def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
     if None in node.inputs or None in node.outputs:
         _note(noted, "left_empty", n, _empty(node))
     written = tuple((name, it.kind) for name, it in node.attributes.items())
-    for fact, row in _attributes(node.domain, node.op_type, node.version, written):
+    for fact, row in _attributes(schema_at(node), written):
         _note(noted, fact, n, row)
 
 
 @cache
-def _counted(
-    domain: str, op_type: str, version: int | None, inputs: int, outputs: int
-) -> tuple[bool, tuple[int, int, int, int] | None]:
+def _counted(it: Schema | None, inputs: int, outputs: int) -> tuple[bool, tuple[int, int, int, int] | None]:
     """True if the operator is deprecated, and the limits of its counts when these are outside of them."""
-    it = schema(domain, op_type, version)
     if it is None:
         return False, None
     most_in = inputs if it.max_inputs is None else it.max_inputs
@@ -492,7 +488,7 @@ def _counted(
 
 
 def _empty(node: Node) -> Iterator[str]:
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is not None:
         for formals, actuals in ((it.inputs, node.inputs), (it.outputs, node.outputs)):
             for position, tensor in enumerate(actuals[: len(formals)]):
@@ -501,11 +497,8 @@ def _empty(node: Node) -> Iterator[str]:
 
 
 @cache
-def _attributes(
-    domain: str, op_type: str, version: int | None, written: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _attributes(it: Schema | None, written: tuple[tuple[str, str], ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The facts about attributes of nodes which write these names with these kinds."""
-    it = schema(domain, op_type, version)
     if it is None:
         return ()
     names = {name for name, _ in written}
@@ -646,7 +639,7 @@ def _judged(
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...], tuple[str, ...]] | None:
     """The positions (0 input or 1 output, index) with a type that is not admitted, their constraints, and the type
     variables with several types; None when there are none of both."""
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is None or it.deprecated:
         return None
     wrong: list[tuple[int, int]] = []
@@ -898,7 +891,7 @@ def _type_of_stored(constant: Constant) -> Type:
 
 
 def _outputs(node: Node, inputs: Sequence[Type]) -> Sequence[Type]:
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is None:
         return ()
     bound: dict[str, Type] = {}

@@ -18,7 +18,7 @@ from ...errors import ModelError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.path import quote
-from ...model.schemas import normal_domain, operator_name, schema
+from ...model.schemas import normal_domain, operator_name, schema_at
 from ...model.stored import array_of
 from ...resources.process import OutOfBudget
 from ..application import Program, initializers
@@ -1232,7 +1232,7 @@ def _node(walk: Walk, n: NodeId) -> None:
 def _misuse(node: Node) -> str:
     """The part of a node that its operator cannot read, in words: an attribute of another kind; empty where there is
     nothing."""
-    known = schema(node.domain, node.op_type, node.version)
+    known = schema_at(node)
     for name, attribute in node.attributes.items():
         formal = None if known is None else known.attributes.get(name)
         if formal is not None and formal.kind != attribute.kind:

@@ -343,14 +343,6 @@ KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meani
 # The smt interpretation of operators, attributes: the values that ONNX's schemas state for absent ones.
 
 
-@cache
-def default_of(operator: str, version: int, name: str) -> Value | None:
-    """The schema's default; None without one. A float is the float32 that the schema means."""
-    found = schema_of(operator, version)
-    stated = None if found is None or name not in found.attributes else found.attributes[name].default
-    return None if stated is None else constant(stated.value)
-
-
 def type_name(stated: ValueType) -> str:
     """A type as the text writes it: float, sequence_float, optional_sequence_float; "" where it is open."""
     if stated.kind not in ("sequence", "optional") or stated.inner is None:
@@ -466,8 +458,17 @@ def definition(name: str, version: int) -> CoreOperator:
 
 
 def defaults(operator: CoreOperator, version: int) -> dict[str, Value | None]:
-    """The attributes that an application does not state: the schema's defaults, None where there is none."""
-    return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}
+    """The attributes that an application does not state: the schema's defaults, None where there is none. A float is
+    the float32 that the schema means."""
+    return dict(_defaults(operator, version))
+
+
+@cache
+def _defaults(operator: CoreOperator, version: int) -> Mapping[str, Value | None]:
+    found = schema_of(operator.name, version)
+    formals = {} if found is None else found.attributes
+    stated = {name: formals[name].default if name in formals else None for name in signature_of(operator).attributes}
+    return {name: None if default is None else constant(default.value) for name, default in stated.items()}
 
 
 # A definition on concrete shapes: each element of an output as a value of an algebra of elements.

@@ -297,7 +297,7 @@ def _chain(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Ch
             raise KernelError("a kernel that was there is gone")
         compute = prepared(kernel, site)
         (written,) = (t for t in node.outputs[:1] if t is not None)
-        schema = schemas.schema(node.domain, node.op_type, node.version)
+        schema = schemas.schema_at(node)
         where = f"{node.path} ({kernel_name(graph.program, n)})"
         singles.append(Single(compute, node.inputs, site.constants, written, schema, where))
         if position == 0 and node.op_type == "Conv":
