@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sonnx.semantics.facts.structure import Element, SetTable, Structure, Unknown
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
 from sonnx.spec.terminal import inert
 

@@ -53,8 +53,9 @@ def definedness(
     Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
     """
     chosen = _chosen(operators, version)
-    from ..definedness.proving import Prover, judge_all
+    from ..definedness.proving import judge_all
     from ..definedness.record import record, rows_of, write_records
+    from ..smt.prover import Prover
 
     rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element
-from sonnx.semantics.formulas.ground.constraints import Query
+from sonnx.semantics.formulas.ground import Query
 from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.semantics.operators.symbolic.numbers import Int, add, multiply
 from sonnx.spec.language.syntax import Sort

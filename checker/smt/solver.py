@@ -14,7 +14,7 @@ from typing import Final
 
 import z3  # type: ignore[import-untyped]
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.ground.constraints import Query, optimistic
+from sonnx.semantics.formulas.ground import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
 from .smtlib import Place, smtlib

@@ -7,27 +7,28 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
-from typing import NoReturn
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sonnx.spec.language.syntax import Expr, Operator
 from sonnx.spec.library import specification
 
-from ..errors import InternalError
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
 from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema_at
 from ..model.type_protos import spelled
-from ..operators.application import Application, Program
-from .inference.model import WITHIN, Claims, completed, stored_type, unread
+from ..operators.application import Program
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
+
+if TYPE_CHECKING:
+    from .inference.model import Claims
 
 # Facts about tensors: the section "Types, shapes, constants" of `spec/1-syntax.sonnx`.
 # A type is what the model declares or stores; what that leaves open is taken from the claims of shape inference, then,
 # for the kind of value only, from the schema of the node that writes the tensor. The rest is unknown, with the reason.
 
 
-ClaimsSource = Claims | Callable[[], Claims | None] | None
+ClaimsSource: TypeAlias = "Claims | Callable[[], Claims | None] | None"
 """The claims, a function that waits for them, or None when shape inference did not run."""
 
 MOST_AXES = 8
@@ -534,6 +535,8 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
 
     @cache
     def claimed() -> Claims:
+        from .inference.model import Claims
+
         answer = claims() if callable(claims) else claims
         return answer if answer is not None else Claims(failure="shape inference did not run")
 
@@ -593,6 +596,8 @@ def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     """The knowledge of each type: inferred, completed by what is declared or stored; else what the texts of operators
     give, in a model of whose operators ONNX's shape inference does not know all.
     """
+    from .inference.model import completed, stored_type
+
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
     foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
     given = cache(lambda: computed(model))
@@ -687,6 +692,8 @@ def _contradictions(model: Model, claims: Claims) -> Iterator[tuple[Key, tuple[E
 
 
 def _statements(model: Model, claims: Claims) -> Iterator[tuple[TensorId, str, ValueType | None]]:
+    from .inference.model import stored_type
+
     for graph in model.graphs:
         for tensor, type_ in zip(graph.inputs, graph.input_types, strict=False):
             yield tensor, "the input list", type_
@@ -768,6 +775,8 @@ def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> di
 
 
 def _verdict(model: Model, node: Node, names: tuple[str | None, ...], message: str) -> Value:
+    from .inference.model import WITHIN, unread
+
     for tensor in node.inputs:
         if tensor is not None and names[tensor] is None:
             return Unknown(f"the type of {model.tensors[tensor].path} is open; inference says: {message}")
@@ -833,16 +842,12 @@ def _stated(model: Model, t: TensorId, type_: Type, value: Callable[[ValueType],
 
 def computed(model: Model) -> tuple[Type, ...]:
     """The type of each tensor by number."""
-    walk = _Walk(model, Program(model, _no_meaning), {})
+    walk = _Walk(model, Program(model), {})
     main = model.graphs[0]
     for t in main.inputs:
         walk.types[t] = _declared_type(model, t)
     _graph(walk, 0)
     return tuple(walk.types.get(t) or _declared_type(model, t) for t in range(len(model.tensors)))
-
-
-def _no_meaning(_application: Application) -> NoReturn:
-    raise InternalError("types are computed without values")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,8 @@ from typing import Final
 
 from sonnx.spec.terminal import few
 
+from ..model.schemas import draws
 from ..operators.application import Stuck
-from ..operators.compiled.drawing import draws
 from .phases import Apply, Phase, Select
 from .state import State
 

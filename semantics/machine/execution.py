@@ -17,7 +17,7 @@ from sonnx.spec.terminal import few
 
 from ..errors import ModelError, Unsupported
 from ..facts.gathering import structure
-from ..formulas.evaluate.constraints import judge
+from ..formulas.evaluate import judge
 from ..model.graph import Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain, operator_name

@@ -213,6 +213,12 @@ _DRAWN: Final = frozenset({"uniform", "normal", "outcomes"})
 """The primitives that give several results."""
 
 
+def draws(op_type: str, version: int | None) -> bool:
+    """True if an operator may have several results, one of which is drawn."""
+    operator = None if version is None else specification().meanings.at(op_type, version)
+    return operator is not None and may_draw(operator)
+
+
 @cache
 def may_draw(it: CoreOperator) -> bool:
     """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""

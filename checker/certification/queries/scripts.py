@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.formulas import reading
-from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.evaluate.constraints import Worklist, universe
+from sonnx.semantics.formulas.evaluate import Worklist, universe
 from sonnx.spec.elaborate.formulas import Functions, cores
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import INT, Constraint, Sort

@@ -15,11 +15,11 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.machine.inputs import type_text
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import BITS, element_of
+from sonnx.semantics.model.schemas import draws
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
 from sonnx.semantics.operators.compiled.bound import Allowed, Bound
-from sonnx.semantics.operators.compiled.drawing import draws
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
 from sonnx.semantics.runtimes.engines.own import why
 

@@ -19,8 +19,9 @@ from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, oppo
 from sonnx.semantics.operators.symbolic.values import ELSE, Split
 from sonnx.spec.elaborate.core import CoreOperator
 
-from ...definedness.proving import OPEN, Prover, cases
+from ...definedness.proving import OPEN, cases
 from ...smt import solver
+from ...smt.prover import Prover
 from ...smt.smtlib import names, question
 
 SIZES: Final = (2, 3, 5, 1, 7, 4, 0, 6)

@@ -17,8 +17,6 @@ from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, h
 from ...model.schemas import element_types
 from ..reading import OF_STRINGS
 from .code import Builder, Frame, strided
-from .drawing import DRAWING
-from .elements.patterns import is_pattern
 from .terms import (
     BOOL,
     ELEMENT,
@@ -364,7 +362,20 @@ def _pairwise(name: str) -> Primitive:
 def _is_pattern(args: list[Value], _scope: Scope, _span: Span) -> Value:
     if not isinstance(args[0], str):
         raise InternalError("a pattern that is no text")
+    from .elements.patterns import is_pattern
+
     return is_pattern(args[0])
+
+
+def _drawn(name: str) -> Primitive:
+    """A primitive that draws its value, as few operators do."""
+
+    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
+        from .drawing import DRAWING
+
+        return DRAWING[name](args, scope, span)
+
+    return primitive
 
 
 def _of_strings(name: str, kind: str) -> Primitive:
@@ -528,6 +539,6 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
     "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),
     **PRIMITIVES_OF_DATA,
-    **DRAWING,
+    **{name: _drawn(name) for name in ("uniform", "normal", "outcomes")},
 }
 """For each primitive what it gives for values."""

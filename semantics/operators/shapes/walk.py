@@ -1036,9 +1036,7 @@ def examine_model(
     """The requirements of all nodes. limits: the least and the greatest value of symbolic sizes by name; 1 and any
     where nothing is said. Raises ModelError where the inputs have no size of such a name.
     """
-    from ..compiled import ieee
-
-    walk = Walk(Program(model, ieee.apply), possible, Examination(model), graph, stated=_stated(model))
+    walk = Walk(Program(model), possible, Examination(model), graph, stated=_stated(model))
     _inputs(walk, limits or {})
     surplus = sorted(set(limits or {}) - set(walk.known.sizes.values()))
     if surplus:

@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import copysign, floor, isfinite, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
-from sonnx.spec.elaborate.declared import declared
-from sonnx.spec.elaborate.schema import Signature, signatures
-from sonnx.spec.elaborate.scope import Ledger
 from sonnx.spec.language.syntax import NOWHERE, Port, Span
 from sonnx.spec.library import specification
 
@@ -54,6 +52,9 @@ from .values import (
     entries,
     remembered,
 )
+
+if TYPE_CHECKING:
+    from sonnx.spec.elaborate.schema import Signature
 
 ENTRIES = 32
 """The entries of a sequence that a definition makes are told apart up to so many."""
@@ -378,6 +379,10 @@ def constant(value: object) -> Value | None:
 
 def signature_of(operator: CoreOperator) -> Signature:
     """The schema of the newest version that a definition covers."""
+    from sonnx.spec.elaborate.declared import declared
+    from sonnx.spec.elaborate.schema import signatures
+    from sonnx.spec.elaborate.scope import Ledger
+
     if operator.types or operator.name not in signatures():
         return declared(specification().written(operator), Ledger({}, ()))
     return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
@@ -467,7 +472,8 @@ def defaults(operator: CoreOperator, version: int) -> dict[str, Value | None]:
 def _defaults(operator: CoreOperator, version: int) -> Mapping[str, Value | None]:
     found = schema_of(operator.name, version)
     formals = {} if found is None else found.attributes
-    stated = {name: formals[name].default if name in formals else None for name in signature_of(operator).attributes}
+    own = (name for name, it in operator.names.items() if it.origin == "attribute")
+    stated = {name: formals[name].default if name in formals else None for name in own}
     return {name: None if default is None else constant(default.value) for name, default in stated.items()}
 
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.model.schemas import draws
 from sonnx.semantics.operators.application import Application, Draw, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
-from sonnx.semantics.operators.compiled.drawing import draws
 
 F, D, H = np.float32, np.float64, np.float16
 CODES = {1: F, 10: H, 11: D, 16: bfloat16}
