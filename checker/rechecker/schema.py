@@ -11,7 +11,7 @@ import onnx
 from . import paths
 from .operators.schema import default_of
 from .operators.text import Attribute as DeclaredAttribute
-from .operators.text import Library, Operator
+from .operators.text import Operator
 from .operators.text import Port as Declared
 from .reader import Node
 from .text import Text, texts
@@ -142,14 +142,11 @@ def _declared(text: Operator, known: Text) -> Schema:
         most(text.outputs),
         {it.name: _attribute(it) for it in text.attributes},
         tuple(onnx.defs.OpSchema.TypeConstraintParam(name, list(types), "") for name, types in admitted.items()),
-        _DETERMINISM.NonDeterministic if _draws(text, known.operators) else _DETERMINISM.Deterministic,
+        _DETERMINISM.NonDeterministic if _draws(text, known) else _DETERMINISM.Deterministic,
     )
 
 
-_DRAWN = frozenset({"uniform", "normal", "outcomes"})
-
-
-def _draws(text: Operator, known: Library) -> bool:
+def _draws(text: Operator, known: Text) -> bool:
     """True if a text comes to a primitive that draws: itself, by functions or by operators that it applies."""
     seen = set[tuple[str, str]]()
     waiting = [statement.tree for statement in text.statements]
@@ -162,12 +159,12 @@ def _draws(text: Operator, known: Library) -> bool:
                 continue
             seen.add(key)
             if it.data == "apply":
-                applied = known.operator(key[0], int(key[1]))
+                applied = known.operators.operator(key[0], int(key[1]))
                 waiting += [] if applied is None else [statement.tree for statement in applied.statements]
-            elif key[0] in _DRAWN:
-                return True
-            elif (function := known.function(key[0])) is not None:
+            elif (function := known.operators.function(key[0])) is not None:
                 waiting.append(function.body)
+            elif (primitive := known.declaration(key[0])) is not None and "drawn" in primitive.clauses:
+                return True
     return False
 
 

@@ -210,8 +210,8 @@ def _declaration(tree: Node) -> Declaration:
             return Declaration(kind, name, _parameters(parameters), None, unquoted(doc), body)
         case "define", [parameters, Tree() as result, Token() as doc, Tree() as body, *_]:
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), body)
-        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]):
-            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None)
+        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *clauses]):
+            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None, _clauses(clauses))
     raise Unsupported(f"the declaration of {name} has a form that this rechecker does not know")
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import onnx
 from onnx import defs, helper
 from sonnx.spec.elaborate.core import Core, CoreOperator
-from sonnx.spec.language.syntax import AttributeDeclaration, Port
+from sonnx.spec.language.syntax import AttributeDeclaration, Port, clause
 from sonnx.spec.library import specification
 
 from .graph import Attribute, AttributeValue, Node
@@ -209,10 +209,6 @@ def _of_text(it: CoreOperator) -> Schema:
     )
 
 
-_DRAWN: Final = frozenset({"uniform", "normal", "outcomes"})
-"""The primitives that give several results."""
-
-
 def draws(op_type: str, version: int | None) -> bool:
     """True if an operator may have several results, one of which is drawn."""
     operator = None if version is None else specification().meanings.at(op_type, version)
@@ -222,7 +218,10 @@ def draws(op_type: str, version: int | None) -> bool:
 @cache
 def may_draw(it: CoreOperator) -> bool:
     """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""
-    return any(node.head == "fun" and node.name in _DRAWN for node in _reached(it, set()))
+    functions = specification().functions
+    return any(
+        node.head == "fun" and clause(functions[node.name].clauses, "drawn") is not None for node in _reached(it, set())
+    )
 
 
 def _reached(it: CoreOperator, seen: set[str]) -> Iterator[Core]:

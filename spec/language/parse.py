@@ -309,7 +309,9 @@ class _Builder:
                     body,
                     span,
                     self._accuracy(kids[4]) if tree.data == "fun" else None,
-                    self._clauses([node for node in kids[4:] if isinstance(node, Tree) and node.data == "note"]),
+                    self._clauses(
+                        [node for node in kids[4:] if isinstance(node, Tree) and node.data in ("note", "drawn")]
+                    ),
                 )
             case "inductive":
                 return FunctionDeclaration(

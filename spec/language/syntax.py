@@ -177,7 +177,8 @@ class Accuracy:
 class FunctionDeclaration:
     """A function symbol.
 
-    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes.
+    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes,
+    and `drawn` of a primitive that has several results, one of which is drawn: how.
     """
 
     kind: str

@@ -367,17 +367,6 @@ def _is_pattern(args: list[Value], _scope: Scope, _span: Span) -> Value:
     return is_pattern(args[0])
 
 
-def _drawn(name: str) -> Primitive:
-    """A primitive that draws its value, as few operators do."""
-
-    def primitive(args: list[Value], scope: Scope, span: Span) -> Value:
-        from .drawing import DRAWING
-
-        return DRAWING[name](args, scope, span)
-
-    return primitive
-
-
 def _of_strings(name: str, kind: str) -> Primitive:
     """An operation on elements the first of which is a string; kind: the type of the result."""
 
@@ -539,6 +528,5 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
     "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),
     **PRIMITIVES_OF_DATA,
-    **{name: _drawn(name) for name in ("uniform", "normal", "outcomes")},
 }
-"""For each primitive what it gives for values."""
+"""For each primitive that does not draw its value what it gives for values."""
