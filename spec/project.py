@@ -1,4 +1,4 @@
-"""What a project adds: its settings, and the files with operators, constraints and rule sets of its own.
+"""The additions of a project: its settings, and the files with operators, constraints and rule sets of its own.
 
 Settings stand in the table `tool.sonnx` of pyproject.toml, or in the file sonnx.toml with the same keys.
 The nearest of the two from the working folder upwards counts; a pyproject.toml without the table is passed over. Paths
@@ -62,7 +62,7 @@ class Waiver:
     source: str = ""
 
     def ended(self, today: date) -> bool:
-        """Whether its last day is past."""
+        """True after its last day."""
         return date.fromisoformat(self.until) < today
 
 

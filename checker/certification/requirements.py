@@ -66,9 +66,9 @@ def earlier_ids() -> Mapping[str, str]:
 # ---- Rules -------------------------------------------------------------------------------------
 
 LIMIT = 100
-"""How many nodes are listed that meet a requirement."""
+"""The most nodes that are listed as meeting a requirement."""
 NAMED = 5
-"""How many nodes are named that need one size."""
+"""The most nodes that are named as needing one size."""
 WHOLE = (DECLARED, TYPED)
 """The positions of the rules that are one for all operators."""
 

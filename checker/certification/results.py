@@ -37,9 +37,9 @@ NOT_EXAMINED = (
 
 
 DRAWN = 10
-"""How many violations of a rule are drawn."""
+"""The most violations of a rule that are drawn."""
 CYCLES = 100
-"""How many violations of a rule about order are looked through for cycles."""
+"""The most violations of a rule about order that are looked through for cycles."""
 
 
 # ---- Evidence ---------------------------------------------------------------------------------

@@ -168,7 +168,7 @@ def certify(
 
 
 def _named(models: Sequence[str]) -> tuple[bool, list[str], Callable[[], Model | Path]]:
-    """Whether a report on several models is asked for, the files, and what standard input holds."""
+    """True where a report on several models is asked for; the files; and what standard input holds."""
     if len(models) == 1 and Path(models[0]).is_file():
         return False, list(models), Path
     from ..certification import batch
@@ -207,7 +207,7 @@ def _gathered(outcomes: Iterator[Outcome]) -> tuple[list[Outcome], int]:
 
 
 def _targets(outcomes: Sequence[Outcome], folder: Path) -> Iterator[tuple[Outcome, Path]]:
-    """Where the certificate of each model goes in a folder: to its path from here, with `.json` behind it."""
+    """The place of each model's certificate in a folder: to its path from here, with `.json` behind it."""
     for outcome in outcomes:
         if outcome.certificate:
             name = "stdin" if outcome.name == STANDARD_INPUT else os.path.relpath(outcome.name)

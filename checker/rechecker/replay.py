@@ -31,7 +31,7 @@ from .waivers import Waivers, accepted, told
 from .witness import fits, over_nodes, rings
 
 LISTED: Final = 100
-"""How many places of one rule a certificate lists; `total` counts all."""
+"""The most places of one rule that a certificate lists; `total` counts all."""
 LENIENT: Final = frozenset({"TBC", "defective", "open", "reported"})
 """Statuses of rules that count in strict mode only."""
 NOT_EXAMINED: Final = (

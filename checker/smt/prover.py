@@ -18,7 +18,7 @@ from .smtlib import OPERATORS, QUANTIFIERS, names, question
 
 
 MOST = 24
-"""How many instances one fact may have."""
+"""The most instances of one fact."""
 
 
 def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:

@@ -110,7 +110,7 @@ FLOOR: Heads = {**PLAIN, "div": _floor("div"), "mod": _floor("mod")}
 # defined. (Declared symbols with assertions say the same and take the solver four times as long, definitions twice.)
 
 CHUNK = 2_000
-"""How many commands one piece of text holds."""
+"""The number of commands in one piece of text."""
 
 Place = Callable[[Sort, Element], str]
 T = TypeVar("T")

@@ -225,7 +225,7 @@ def _quantifiers(matched: str) -> str:
 
 USUAL: Final = _quantifiers("true")
 FINITE: Final = _quantifiers("false")
-"""How quantifiers are read: as usual, or instantiated with elements that refute them in the model at hand, until none
+"""Readings of quantifiers: as usual, or instantiated with elements that refute them in the model at hand, until none
 does. That ends where all sorts are finite.
 """
 

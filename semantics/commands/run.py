@@ -296,7 +296,7 @@ def _report(
 
 
 def _timed(line: str, seconds: float) -> str:
-    """How long it took is told to people, not to programs."""
+    """The line with the time that it took, which is told to people, not to programs."""
     return f"{line}; {seconds:.2f} s" if sys.stdout.isatty() else line
 
 

@@ -168,7 +168,7 @@ def _positions(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class _Ports:
-    """How actual inputs and outputs stand for the formal ones of a schema; positions are those of the actual lists.
+    """The assignment of actual ports to the formal ones of a schema; positions are those of the actual lists.
 
     sharing: the type variables that several actual ones have, each with its positions in inputs and outputs together.
     """
@@ -363,7 +363,7 @@ def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
 
 
 def _entries(model: Model, listed: Callable[[GraphId], Sequence[TensorId]]) -> dict[Key, Value]:
-    """How often each tensor is listed."""
+    """The number of times that each tensor is listed."""
     counts: dict[Key, int] = dict.fromkeys(range(len(model.tensors)), 0)
     for g in range(len(model.graphs)):
         for t in listed(g):

@@ -187,7 +187,7 @@ def _case(core: Core, context: Context) -> Compiled:
 
 
 class KeyCode(NamedTuple):
-    """How to make the key of a table. sure: no part of it is ever unknown. slot: the only part is a variable."""
+    """Code for the key of a table. sure: no part of it is ever unknown. slot: the only part is a variable."""
 
     run: Callable[[Env], Key | Unknown]
     sure: bool
@@ -823,7 +823,7 @@ def _universes(sort: Sort, functions: Mapping[str, FunctionDeclaration]) -> list
 # ---- Judgements --------------------------------------------------------------------------------
 
 LIMIT = 100
-"""How many instances of each kind a judgement holds, unless told otherwise."""
+"""The most instances of each kind in a judgement, unless told otherwise."""
 
 
 @dataclass(frozen=True, slots=True)

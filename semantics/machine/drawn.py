@@ -37,7 +37,7 @@ class DrawnObserver:
                 self.drawn.setdefault(self._path, name)
 
     def lines(self, seed: int) -> list[str]:
-        """What a reader of the results has to know, if anything."""
+        """The lines that a reader of the results has to know, if any."""
         if not self.drawn:
             return []
         shown = few([f"{name} ({path})" for path, name in self.drawn.items()], _SHOWN)

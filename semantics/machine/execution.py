@@ -162,7 +162,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended: its states, the first and the last one only when no history is kept, and why it got stuck.
+    """The end of a run: its states, the first and the last one only when no history is kept, and why it got stuck.
 
     choices: the node of each transition, a schedule to replay.
     """

@@ -28,7 +28,7 @@ AttributeData = (
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Where the random numbers of an application come from: they follow from the seed and the place of the node.
+    """The source of the random numbers of an application: they follow from the seed and the place of the node.
 
     outcomes: the results of `outcomes`, given instead of drawn; one that is not allowed is replaced by one that is.
     probed: they are 0 everywhere, or 1, one after the other, so that two outcomes are all that can be told.

@@ -214,7 +214,7 @@ class Expressions:
 # ---- Declarations ------------------------------------------------------------------------------
 
 DEEPEST = 60
-"""How deep a text may be nested; the deepest one of the specification comes to 15."""
+"""The greatest depth of a text; the deepest one of the specification comes to 15."""
 DIGITS = 100
 """A number of the text has no more."""
 TEMPLATES = frozenset({"violation", "suggest"})

@@ -167,7 +167,7 @@ class SortDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How far from its exact value a primitive may be in an implementation, in units in the last place; and why."""
+    """The distance from the exact value that an implementation may have, in units in the last place; and why."""
 
     ulps: int
     reason: str
@@ -389,7 +389,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What an operator does at the since_version `version`, where nothing here executes it. reason: why, and what to do
+    """An operator at the since_version `version` that nothing here executes. reason: why, and what to do
     about such a node."""
 
     name: str

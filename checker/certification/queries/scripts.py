@@ -170,4 +170,4 @@ FIXPOINT = {
     VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that all that is derived from members of a "
     "table is a member, so that the least fixpoint lies within; what is in it can only help the rule.",
 }
-"""How a script states a fixpoint."""
+"""The comment of a script about fixpoints, by the verdict."""

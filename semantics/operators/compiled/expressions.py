@@ -282,7 +282,7 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
 
 
 UNROLLED: Final = 1 << 14
-"""How many indices of a fold are taken one by one when the body needs them static."""
+"""The most indices of a fold that are taken one by one when the body needs them static."""
 
 
 def bind_ranges(

@@ -32,9 +32,9 @@ from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_stride
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
 PLANS: Final = 2048
-"""How many plans are kept; the one that was not used for longest is dropped first."""
+"""The number of plans that are kept; the one that was not used for longest is dropped first."""
 VARIANTS: Final = 8
-"""How many plans are kept for applications that differ in data on which shapes depend."""
+"""The number of plans that are kept for applications that differ in data on which shapes depend."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -758,7 +758,7 @@ def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content
 
 
 def _count(walk: Walk, t: TensorId, trips: numbers.Int | None, *, surely: bool, ended: bool) -> numbers.Int:
-    """How many runs a Loop has. ended: a condition may end it early."""
+    """The number of runs of a Loop. ended: a condition may end it early."""
     most = None if trips is None else numbers.maximum(trips, 0)
     if most is not None and not ended:
         return named(walk, most, f"t{t}.size.0")

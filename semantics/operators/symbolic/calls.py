@@ -443,7 +443,7 @@ def _repeat(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _cut(value: Value, items: tuple[Value, ...], span: Span, scope: Scope, about: str) -> int:
-    """How many entries a cut leaves in front; a negative number counts as 0."""
+    """The number of entries that a cut leaves in front; a negative number counts as 0."""
     count = whole(value)
     contract(scope, span, at_most(count, len(items)), about)
     if isinstance(count, Term):

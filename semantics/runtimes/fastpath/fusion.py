@@ -91,7 +91,7 @@ def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]
 
 
 def _beside(known: Array, rank: int) -> int:
-    """How many channels an operand has where it is one element for each, else -1."""
+    """The number of channels of an operand where it is one element for each, else -1."""
     shape = (1,) * (rank - known.ndim) + known.shape
     return shape[1] if all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
 

@@ -20,7 +20,7 @@ from .rounding import limits
 from .storage import Opened, is_set, known_numbers, opened
 
 PACKED = 1 << 23
-"""How many elements of a factor are packed at a time."""
+"""The number of elements of a factor that are packed at a time."""
 
 Sum = Callable[[Frame], Moments]
 
@@ -102,7 +102,7 @@ def _plain(term: Operand, space: Space) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class _Pack:
-    """How factors become matrices (both, left, steps) and (both, steps, right), and the product an array of outputs."""
+    """The matrices of factors (both, left, steps) and (both, steps, right), and the product an array of outputs."""
 
     roles: Roles
     space: Space
