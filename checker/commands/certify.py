@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_writable, deliver
+from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver
 from sonnx.spec.cli import exit_code
 from sonnx.spec.project import settings
 from sonnx.spec.terminal import progress_bar
@@ -55,13 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Models judged side by side. [default: the number of processors]"
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds for each solver query.",
-)
+@click.option("--timeout", type=SECONDS, default=60.0, show_default=True, help="Seconds for each solver query.")
 @click.option("--dump-smt", "dump", type=PATH, help="Write every query as SMT-LIB 2 into this folder.")
 @click.option(
     "--size",

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH
+from sonnx.semantics.commands.options import PATH, SECONDS
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 @click.command()
 @click.argument("operators", metavar="[OP]...", nargs=-1)
 @click.option("--version", type=click.IntRange(min=1), help="Only the definition in force at this version.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds for each question.",
-)
+@click.option("--timeout", type=SECONDS, default=2.0, show_default=True, help="Seconds for each question.")
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
 @click.option(
     "--record",

@@ -67,7 +67,7 @@ def products(fold: Fold, node: Node, space: Space) -> Sum | None:
         mask = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         parts.append(Part(run_of(_plain(first, inner)), run_of(_plain(second, inner)), steps, mask, masks_left))
-    pack = _Pack(roles, space, first, second, len(fold.axes))
+    pack = _Pack(roles, space, len(fold.axes))
     shape, smallest = over(space, node.axes), limits(node.type)[1]
 
     def run(frame: Frame) -> Moments:
@@ -106,8 +106,6 @@ class _Pack:
 
     roles: Roles
     space: Space
-    first: Operand
-    second: Operand
     count: int
 
     def matrix(self, x: Array, steps: tuple[int, ...], *, left: bool) -> Array:
