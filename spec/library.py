@@ -16,7 +16,6 @@ from typing import Any, TypeVar, cast
 from . import project
 from .elaborate.core import CoreOperator, Definition
 from .elaborate.formulas import Cores, cores
-from .elaborate.versions import Joined, expand, expand_files
 from .language.errors import SpecError
 from .language.syntax import (
     Constraint,
@@ -164,6 +163,10 @@ def build(texts: Mapping[str, str]) -> Specification:
     homes = _places(units, Operator, Difference)
 
     def full(declared: Written) -> Declaration:
+        if not isinstance(declared, Difference):
+            return declared
+        from .elaborate.versions import expand
+
         return expand(declared, lambda name: [_at(units, place) for place in homes.get(name, ())])
 
     def operators(places: tuple[Place, ...]) -> tuple[Operator, ...]:
@@ -229,17 +232,12 @@ class AddedTextError(SpecError):
         return super().__str__() + other + (f" (and {self.others} more: see sonnx spec check)" if self.others else "")
 
 
-class JoinedFunctions(Joined[FunctionDeclaration]):
-    """The functions of a text and of what is added to it, with their cores."""
-
-    cores: Cores
-
-
 def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
     """The specification with more files, each under the name by which errors call it. Raises AddedTextError (the first
     one) when they contain a mistake or define what there is already.
     """
     from .elaborate.declarations import elaborate
+    from .elaborate.versions import Joined, expand_files
     from .language.parse import parse
 
     try:
@@ -249,7 +247,7 @@ def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
     added = elaborate(sources, base)
     if added.errors:
         raise AddedTextError(added.errors[0], len(added.errors) - 1)
-    functions = JoinedFunctions(added.functions, base.functions)
+    functions = Functions(Joined(added.functions, base.functions), lambda declared: declared)
 
     def known(declared: FunctionDeclaration | Constraint) -> Definition | None:
         own: Mapping[str, object] = base.functions if isinstance(declared, FunctionDeclaration) else base.constraints

@@ -1,4 +1,4 @@
-"""What a project adds: its settings, and the files with operators, constraints and rule sets of its own.
+"""The additions of a project: its settings, and the files with operators, constraints and rule sets of its own.
 
 Settings stand in the table `tool.sonnx` of pyproject.toml, or in the file sonnx.toml with the same keys.
 The nearest of the two from the working folder upwards counts; a pyproject.toml without the table is passed over. Paths
@@ -62,7 +62,7 @@ class Waiver:
     source: str = ""
 
     def ended(self, today: date) -> bool:
-        """Whether its last day is past."""
+        """True after its last day."""
         return date.fromisoformat(self.until) < today
 
 
@@ -233,15 +233,20 @@ class AdditionError(ValueError):
     """A file that is to be added cannot be read, or a setting does not name files."""
 
 
+_used: list[str] = []
+"""The paths that `use` put into the environment variable, which may name others besides."""
+
+
 def use(paths: Iterable[str | os.PathLike[str]]) -> None:
-    """Adds files for the rest of this process and the processes that it starts. Raises AdditionError, and adds nothing,
-    where one of them cannot be read.
+    """Adds files, in place of those of an earlier call, for this process and the processes that it starts. Raises
+    AdditionError, and changes nothing, where one of them cannot be read.
     """
     more = [str(Path(path).absolute()) for path in paths]
     for path in more:
         _read(Path(path))
-    before = os.environ.get(VARIABLE, "")
-    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys((*filter(None, before.split(os.pathsep)), *more)))
+    kept = [it for it in os.environ.get(VARIABLE, "").split(os.pathsep) if it and it not in _used]
+    _used[:] = [it for it in more if it not in kept]
+    os.environ[VARIABLE] = os.pathsep.join(dict.fromkeys((*kept, *more)))
     texts.cache_clear()
 
 

@@ -42,7 +42,7 @@ Judge = Callable[[str], tuple[Report, bytes]]
 
 
 def is_batch(names: Sequence[str]) -> bool:
-    """Whether the names may stand for other than one file."""
+    """True where the names may stand for other than one file."""
     return len(names) != 1 or (names[0] != STANDARD_INPUT and (Path(names[0]).is_dir() or _is_pattern(names[0])))
 
 

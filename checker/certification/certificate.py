@@ -23,7 +23,7 @@ STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:sonnx:certificate:v2"
 INTEGER_LIMIT: Final = 2**53 - 1
 LISTED: Final = 100
-"""How many places of one rule a certificate lists; `total` counts all."""
+"""The most places of one rule that a certificate lists; `total` counts all."""
 INFERENCE: Final = "inference"
 """The rule of a rule set of requirements that compares with ONNX's shape inference: a statement about that code, not
 about the model, so no certificate has it."""
@@ -131,19 +131,19 @@ def _rule(rule: RuleResult) -> dict[str, Json]:
 
 
 def _waived(rule: RuleResult) -> int:
-    """How many of the places that `total` counts a waiver accepts."""
+    """The number of places, of those that `total` counts, that a waiver accepts."""
     if not _again(rule, rule.verdict):
         return rule.waived
     return len({canonical(_finding(it, rule.verdict)) for it in rule.findings if it.waiver is not None})
 
 
 def _obligations(rule: RuleResult) -> int:
-    """How many places data decide; a node of which several parts or outputs are left to data is one."""
+    """The number of places that data decide; a node of which several parts or outputs are left to data is one."""
     return rule.obligations - _again(rule, RuleVerdict.OBLIGATION)
 
 
 def _again(rule: RuleResult, verdict: RuleVerdict) -> int:
-    """How many places with a verdict are listed again, in the same words; 0 where not all are listed."""
+    """The number of places with a verdict that are listed again, in the same words; 0 where not all are listed."""
     places = rule.left_to(verdict)
     stated = rule.obligations if verdict is RuleVerdict.OBLIGATION else rule.total_findings
     if stated > len(places) or len(places) > LISTED:

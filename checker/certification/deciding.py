@@ -19,8 +19,8 @@ from multiprocessing.queues import SimpleQueue
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.ground import constraints as ground
+from sonnx.semantics.formulas import evaluate as direct
+from sonnx.semantics.formulas import ground
 from sonnx.spec.language.syntax import Constraint, FunctionDeclaration
 from sonnx.spec.terminal import Progress
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from sonnx.semantics.facts.structure import Element, SetTable, Structure, Unknown
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Clause, Constraint, Expr, FunctionDeclaration, Sort
 from sonnx.spec.terminal import inert
 
@@ -15,7 +15,7 @@ from .report import Box, Finding, Json, Neighbourhood
 
 
 WIDTH = 6
-"""How many neighbours of one box are drawn; the rest is one box `... n more`."""
+"""The most neighbours of one box that are drawn; the rest is one box `... n more`."""
 
 NODE, TENSOR = Sort("Node"), Sort("Tensor")
 
@@ -93,7 +93,7 @@ def _node_label(path: str) -> str:
 
 
 LISTED = 5
-"""How many members of a set a sentence names."""
+"""The most members of a set that a sentence names."""
 PRECEDENCE = ("Node", "Function", "Tensor", "Graph")
 """Of the variables of an instance, the place of the finding is the first one of the first of these sorts."""
 

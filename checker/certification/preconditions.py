@@ -33,7 +33,7 @@ from sonnx.semantics.operators.symbolic.numbers import at_most, both, definition
 from sonnx.semantics.operators.symbolic.values import conjuncts
 from sonnx.spec.terminal import Progress
 
-from ..definedness.proving import Prover, quantified
+from ..smt.prover import Prover, quantified
 from ..smt.smtlib import names, relevant
 from .conditions import determined, expanded, simplified, solved
 from .report import RuleVerdict

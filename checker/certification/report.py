@@ -127,7 +127,7 @@ class RuleResult:
 
     @property
     def waived(self) -> int:
-        """How many of the violations are accepted by a waiver."""
+        """The number of violations that a waiver accepts."""
         return sum(finding.waiver is not None for finding in self.findings)
 
     @property
@@ -278,7 +278,7 @@ class Report:
 
     @property
     def obligations(self) -> int:
-        """How many places of counted rules, of the rule sets that enter the verdict, are left to data."""
+        """The number of places of counted rules, of the rule sets that enter the verdict, that are left to data."""
         names = {r.name for r in self.rule_sets if r.asked}
         return sum(rule.obligations for rule in self.rules if rule.counted and rule.rule_set in names)
 

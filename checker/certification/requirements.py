@@ -20,7 +20,6 @@ from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TY
 from sonnx.semantics.operators.shapes.walk import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.elaborate.core import CoreOperator
-from sonnx.spec.language.printer import spelled_ports
 from sonnx.spec.language.syntax import DEMANDS, Operator, clause
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import few, inert
@@ -67,9 +66,9 @@ def earlier_ids() -> Mapping[str, str]:
 # ---- Rules -------------------------------------------------------------------------------------
 
 LIMIT = 100
-"""How many nodes are listed that meet a requirement."""
+"""The most nodes that are listed as meeting a requirement."""
 NAMED = 5
-"""How many nodes are named that need one size."""
+"""The most nodes that are named as needing one size."""
 WHOLE = (DECLARED, TYPED)
 """The positions of the rules that are one for all operators."""
 
@@ -239,6 +238,8 @@ def _wording(rule: _Rule) -> _Wording:
     operator = specification().written(rule.operator)
     name, source = identity(operator, position), clause(operator.clauses, "source") or ""
     if position == HEADER:
+        from sonnx.spec.language.printer import spelled_ports
+
         sentence = f"The inputs have shapes that go together: {spelled_ports(operator)}."
         return _Wording(name, sentence, sentence, source)
     if position == STEP:

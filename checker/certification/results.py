@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.language.syntax import Constraint, ProfileRule, clause
 from sonnx.spec.library import Specification
@@ -37,9 +37,9 @@ NOT_EXAMINED = (
 
 
 DRAWN = 10
-"""How many violations of a rule are drawn."""
+"""The most violations of a rule that are drawn."""
 CYCLES = 100
-"""How many violations of a rule about order are looked through for cycles."""
+"""The most violations of a rule about order that are looked through for cycles."""
 
 
 # ---- Evidence ---------------------------------------------------------------------------------

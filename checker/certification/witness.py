@@ -13,7 +13,7 @@ from typing import cast
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, Structure, ValueTable
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
 

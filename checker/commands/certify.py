@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_writable, deliver
+from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver
 from sonnx.spec.cli import exit_code
 from sonnx.spec.project import settings
 from sonnx.spec.terminal import progress_bar
@@ -55,13 +55,7 @@ if TYPE_CHECKING:
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Models judged side by side. [default: the number of processors]"
 )
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=60.0,
-    show_default=True,
-    help="Seconds for each solver query.",
-)
+@click.option("--timeout", type=SECONDS, default=60.0, show_default=True, help="Seconds for each solver query.")
 @click.option("--dump-smt", "dump", type=PATH, help="Write every query as SMT-LIB 2 into this folder.")
 @click.option(
     "--size",
@@ -168,7 +162,7 @@ def certify(
 
 
 def _named(models: Sequence[str]) -> tuple[bool, list[str], Callable[[], Model | Path]]:
-    """Whether a report on several models is asked for, the files, and what standard input holds."""
+    """True where a report on several models is asked for; the files; and what standard input holds."""
     if len(models) == 1 and Path(models[0]).is_file():
         return False, list(models), Path
     from ..certification import batch
@@ -207,7 +201,7 @@ def _gathered(outcomes: Iterator[Outcome]) -> tuple[list[Outcome], int]:
 
 
 def _targets(outcomes: Sequence[Outcome], folder: Path) -> Iterator[tuple[Outcome, Path]]:
-    """Where the certificate of each model goes in a folder: to its path from here, with `.json` behind it."""
+    """The place of each model's certificate in a folder: to its path from here, with `.json` behind it."""
     for outcome in outcomes:
         if outcome.certificate:
             name = "stdin" if outcome.name == STANDARD_INPUT else os.path.relpath(outcome.name)

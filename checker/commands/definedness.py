@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH
+from sonnx.semantics.commands.options import PATH, SECONDS
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -23,13 +23,7 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 @click.command()
 @click.argument("operators", metavar="[OP]...", nargs=-1)
 @click.option("--version", type=click.IntRange(min=1), help="Only the definition in force at this version.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    default=2.0,
-    show_default=True,
-    help="Seconds for each question.",
-)
+@click.option("--timeout", type=SECONDS, default=2.0, show_default=True, help="Seconds for each question.")
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
 @click.option(
     "--record",
@@ -53,8 +47,9 @@ def definedness(
     Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
     """
     chosen = _chosen(operators, version)
-    from ..definedness.proving import Prover, judge_all
+    from ..definedness.proving import judge_all
     from ..definedness.record import record, rows_of, write_records
+    from ..smt.prover import Prover
 
     rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH
+from sonnx.semantics.commands.options import PATH, SECONDS
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.option("--engine", "name", required=True, metavar="NAME", help="The engine to examine, as for `sonnx compare`.")
-@click.option("--seconds", type=click.FloatRange(min=0, min_open=True), help="For how long. [default: 60]")
+@click.option("--seconds", type=SECONDS, help="For how long. [default: 60]")
 @click.option("--cases", type=click.IntRange(min=1), help="How many models at most.")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The same seed, the same models."

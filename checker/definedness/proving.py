@@ -8,111 +8,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import islice, product
+from dataclasses import dataclass
 from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
+from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path, explore, instances
-from sonnx.semantics.operators.symbolic.numbers import Int, equal, opposite, substitute_term
+from sonnx.semantics.operators.symbolic.numbers import equal, opposite
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Span
 from sonnx.spec.terminal import Progress
 
-from ..smt import solver
-from ..smt.smtlib import OPERATORS, QUANTIFIERS, names, question
-
-# ---- Instances of quantified facts --------------------------------------------------------------
-
-
-MOST = 24
-"""How many instances one fact may have."""
-
-
-def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:
-    """The facts without quantifiers, and instances of the others."""
-    plain = [fact for fact in facts if not quantified(fact)]
-    atoms = frozenset().union(_atoms(goal), *map(_atoms, plain))
-    near = _atoms(goal)
-    made = [instance for fact in facts if quantified(fact) for instance in _instances(fact, near, atoms)]
-    return tuple(dict.fromkeys((*plain, *made)))
-
-
-@lru_cache(maxsize=50_000)
-def quantified(term: Argument) -> bool:
-    """A quantifier occurs."""
-    return isinstance(term, Term) and (term.op in QUANTIFIERS or any(map(quantified, term.args)))
-
-
-@lru_cache(maxsize=50_000)
-def _atoms(term: Argument) -> frozenset[Term]:
-    """The symbols and applications of functions outside of quantifiers."""
-    if not isinstance(term, Term) or term.op in QUANTIFIERS:
-        return frozenset()
-    own = frozenset() if term.op in OPERATORS else frozenset((term,))
-    return own.union(*map(_atoms, term.args))
-
-
-def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Iterator[Term]:
-    """Instances of a fact that is quantified itself or whose parts are."""
-    if fact.op == "forall":
-        names, body = [str(name) for name in fact.args[:-1]], fact.args[-1]
-        if not isinstance(body, Term):
-            return
-        choices = [_choices(name, body, near) or _choices(name, body, atoms) for name in names]
-        for values in islice(product(*choices), MOST):
-            instance: Int = body
-            for name, value in zip(names, values, strict=True):
-                instance = substitute_term(instance, Term(name), value)
-            if isinstance(instance, Term) and not quantified(instance) and instance != TRUE:
-                yield instance
-    elif fact.op in ("or", "=>", "and"):
-        inner = [k for k, part in enumerate(fact.args) if quantified(part)]
-        last = fact.args[inner[-1]]
-        if len(inner) == 1 and isinstance(last, Term) and last.op == "forall":
-            for instance in _instances(last, near, atoms):
-                yield Term(fact.op, (*fact.args[: inner[0]], instance, *fact.args[inner[0] + 1 :]))
-
-
-def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
-    """The terms that a variable may stand for: the arguments of functions in its place, the indices of its name."""
-    choices: dict[Term, None] = {}
-    variable = Term(name)
-    places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
-    for atom in sorted(atoms, key=str):
-        for op, k in places:
-            argument = atom.args[k] if atom.op == op and len(atom.args) > k else None
-            if isinstance(argument, Term):
-                choices[argument] = None
-        if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
-            choices[atom] = None
-    return list(choices)
-
-
-def _patterns(term: Argument) -> Iterator[Term]:
-    """The applications of functions in a term."""
-    if isinstance(term, Term):
-        if term.op not in OPERATORS and term.args:
-            yield term
-        for part in term.args:
-            yield from _patterns(part)
-
-
-def _stem(name: str) -> str:
-    """The name in the text of an index variable."""
-    return name.partition("!")[0].partition(".")[0]
-
+from ..smt.prover import Prover
+from ..smt.smtlib import question
 
 # ---- Proofs -------------------------------------------------------------------------------------
 
 
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
-LISTED = 3
-"""Lists have so many entries at most, more only where a requirement asks for more."""
-TIMEOUT = 2.0
 AXES = {
     "Resize-11": 1,
     "Resize-13": 1,
@@ -170,90 +84,20 @@ class Judgement:
         return OPEN if self.findings or self.reason or not self.paths else PROVED
 
 
-@dataclass(slots=True)
-class Prover:
-    """The solver with what it has answered: to a text, and to the terms that it was made of, which is found faster.
-
-    listed: how long the lists are that data and attributes give, at most, where a requirement asks for no more.
-    dump: the folder for the obligations as SMT-LIB. cut: the lengths that were cut off there.
-    """
-
-    timeout: float = TIMEOUT
-    seed: int = 0
-    listed: int = LISTED
-    dump: File | None = None
-    answers: dict[str, solver.Checked] = field(default_factory=dict)
-    known: dict[tuple[tuple[Term, ...], Term, bool], solver.Checked] = field(default_factory=dict)
-    session: solver.Session = field(default_factory=solver.Session)
-    cut: dict[str, None] = field(default_factory=dict)
-
-    def ask(self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> solver.Checked:
-        """Facts and the negated goal can hold together.
-
-        Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
-        until one question is answered with no.
-        """
-        for attempt in _attempts(facts, goal):
-            answer = self._ask(attempt, goal, symbols)
-            if answer.status == "unsat":
-                return answer
-        return self._ask(facts, goal, symbols, every=True)
-
-    def _ask(
-        self, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]], *, every: bool = False
-    ) -> solver.Checked:
-        asked = (tuple(facts), goal, every)
-        answer = self.known.get(asked)
-        if answer is None:
-            text = "".join(question(facts, goal, symbols, every=every))
-            answer = self.known[asked] = self.answers.get(text) or self._checked(text, facts, goal, symbols)
-            self.answers[text] = answer
-        return answer
-
-    def _checked(
-        self, text: str, facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]
-    ) -> solver.Checked:
-        written = _mentioned((*facts, goal)) & symbols.keys()
-        asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
-        answer = self.session.check(text, self.timeout, self.seed, asked)
-        if not answer.values:
-            return answer
-        return solver.Checked(answer.status, tuple(map(" ".join, zip(asked, answer.values, strict=True))))
-
-    def write(self, name: str, obligation: Obligation, path: Path) -> None:
-        """Write the obligation as `NAME.K.smt2`, if there is a folder for that."""
-        if self.dump is None:
-            return
-        self.dump.mkdir(parents=True, exist_ok=True)
-        number = sum(1 for _ in self.dump.glob(f"{name}.*.smt2"))
-        comments = (
-            f"{name}: {obligation.kind} {obligation.about} at {obligation.span}",
-            f"{path.instance.label}; {'; '.join(path.cases) or 'no case distinction'}",
-            "unsat: the obligation is proved.",
-        )
-        text = "".join(question(obligation.facts, obligation.goal, path.declared(), comments))
-        (self.dump / f"{name}.{number}.smt2").write_text(f"{text}(check-sat)\n", encoding="ascii", newline="\n")
-
-    def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
-        """The facts can hold together; true where the solver gives up."""
-        return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
-
-
-def _attempts(facts: Sequence[Term], goal: Term) -> Iterator[Sequence[Term]]:
-    """The choices of facts that are tried one after the other."""
-    own = names(goal)
-    if own:
-        yield [fact for fact in facts if names(fact) & own and not quantified(fact)]
-    yield grounded(facts, goal)
-    if any(map(quantified, facts)):
-        yield facts
-
-
-def _mentioned(terms: Sequence[Term]) -> set[str]:
-    return {name for term in terms for name in names(term)}
-
-
 # ---- One definition ---------------------------------------------------------------------------
+
+
+def write(name: str, obligation: Obligation, path: Path, folder: File) -> None:
+    """Writes the obligation as `NAME.K.smt2`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    number = sum(1 for _ in folder.glob(f"{name}.*.smt2"))
+    comments = (
+        f"{name}: {obligation.kind} {obligation.about} at {obligation.span}",
+        f"{path.instance.label}; {'; '.join(path.cases) or 'no case distinction'}",
+        "unsat: the obligation is proved.",
+    )
+    text = "".join(question(obligation.facts, obligation.goal, path.declared(), comments))
+    (folder / f"{name}.{number}.smt2").write_text(f"{text}(check-sat)\n", encoding="ascii", newline="\n")
 
 
 def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence[Instance] | None = None) -> Judgement:
@@ -299,7 +143,8 @@ def _finding(batch: Batch, obligation: Obligation, prover: Prover) -> Finding | 
     path, symbols = batch.path, batch.path.declared()
     operator = path.instance.operator
     name = f"{operator.name}-{operator.first}.{obligation.kind}.{obligation.span.line}.{obligation.span.column}"
-    prover.write(name, obligation, path)
+    if prover.dump is not None:
+        write(name, obligation, path, prover.dump)
     if obligation.stronger is not None and prover.ask(obligation.facts, obligation.stronger, symbols).status == "unsat":
         return None
     answer = prover.ask(obligation.facts, obligation.goal, symbols)

@@ -116,7 +116,7 @@ def content(path: Path) -> bytes:
 
 
 def length(path: Path) -> int:
-    """How many bytes a file has. Raises ModelError."""
+    """The number of bytes of a file. Raises ModelError."""
     try:
         return path.stat().st_size
     except OSError as error:

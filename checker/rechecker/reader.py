@@ -16,9 +16,9 @@ from sonnx.semantics.errors import ModelError
 from . import paths
 
 NESTING = 100
-"""How deep bodies and calls may lie in each other."""
+"""The greatest depth of bodies and calls in each other."""
 EXPANSION = 1_000_000
-"""How many nodes a model may expand to by calls."""
+"""The most nodes that a model may expand to by calls."""
 NEWEST = onnx.defs.onnx_opset_version()
 
 FunctionKey = tuple[str, str, str]

@@ -25,13 +25,13 @@ from .formulas import Context, Instance, compiled, instances, outermost
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
-from .text import Declaration, Rule, RuleSet, Text, texts
+from .text import Declaration, Rule, RuleSet, Text, forget, texts
 from .values import Element, Tables, Value
 from .waivers import Waivers, accepted, told
 from .witness import fits, over_nodes, rings
 
 LISTED: Final = 100
-"""How many places of one rule a certificate lists; `total` counts all."""
+"""The most places of one rule that a certificate lists; `total` counts all."""
 LENIENT: Final = frozenset({"TBC", "defective", "open", "reported"})
 """Statuses of rules that count in strict mode only."""
 NOT_EXAMINED: Final = (
@@ -99,7 +99,8 @@ def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
 
 
 def compared(statement: Object, subject: Subject) -> Recheck:
-    """The statement about a model against what is derived."""
+    """The statement about a model against what is derived, by the added texts as their files are now."""
+    forget()
     try:
         doubts = list(_model_file(statement, subject)) or list(_added(statement)) or list(_replay(statement, subject))
     except RecursionError:

@@ -14,7 +14,7 @@ from .operators.text import Attribute as DeclaredAttribute
 from .operators.text import Operator
 from .operators.text import Port as Declared
 from .reader import Node
-from .text import texts
+from .text import Text, texts
 
 _OPTION = onnx.defs.OpSchema.FormalParameterOption
 SINGLE, OPTIONAL, VARIADIC = _OPTION.Single, _OPTION.Optional, _OPTION.Variadic
@@ -79,8 +79,7 @@ def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
         return None
     if newest(domain):
         return _of_onnx(domain, op_type, opset)
-    text = texts().operators.in_force(paths.operator(domain, op_type), opset)
-    return None if text is None else _declared(text)
+    return _of_text(texts(), paths.operator(domain, op_type), opset)
 
 
 @cache
@@ -112,7 +111,13 @@ def _of_onnx(domain: str, op_type: str, opset: int) -> Schema | None:
     )
 
 
-def _declared(text: Operator) -> Schema:
+@cache
+def _of_text(known: Text, name: str, opset: int) -> Schema | None:
+    text = known.operators.in_force(name, opset)
+    return None if text is None else _declared(text, known)
+
+
+def _declared(text: Operator, known: Text) -> Schema:
     """The schema that the text of an operator declares."""
     admitted = {name: tuple(map(_spelled, types)) for name, types in text.types}
 
@@ -137,16 +142,13 @@ def _declared(text: Operator) -> Schema:
         most(text.outputs),
         {it.name: _attribute(it) for it in text.attributes},
         tuple(onnx.defs.OpSchema.TypeConstraintParam(name, list(types), "") for name, types in admitted.items()),
-        _DETERMINISM.NonDeterministic if _draws(text) else _DETERMINISM.Deterministic,
+        _DETERMINISM.NonDeterministic if _draws(text, known) else _DETERMINISM.Deterministic,
     )
 
 
-_DRAWN = frozenset({"uniform", "normal", "outcomes"})
-
-
-def _draws(text: Operator) -> bool:
+def _draws(text: Operator, known: Text) -> bool:
     """True if a text comes to a primitive that draws: itself, by functions or by operators that it applies."""
-    known, seen = texts().operators, set[tuple[str, str]]()
+    seen = set[tuple[str, str]]()
     waiting = [statement.tree for statement in text.statements]
     while waiting:
         for it in waiting.pop().iter_subtrees():
@@ -157,12 +159,12 @@ def _draws(text: Operator) -> bool:
                 continue
             seen.add(key)
             if it.data == "apply":
-                applied = known.operator(key[0], int(key[1]))
+                applied = known.operators.operator(key[0], int(key[1]))
                 waiting += [] if applied is None else [statement.tree for statement in applied.statements]
-            elif key[0] in _DRAWN:
-                return True
-            elif (function := known.function(key[0])) is not None:
+            elif (function := known.operators.function(key[0])) is not None:
                 waiting.append(function.body)
+            elif (primitive := known.declaration(key[0])) is not None and "drawn" in primitive.clauses:
+                return True
     return False
 
 

@@ -32,7 +32,7 @@ CODES = {
     "float": "f", "complex64": "f", "double": "d", "complex128": "d", "int64": "q", "uint64": "Q", "uint32": "I",
     "int32": "i", "int16": "h", "int8": "b", "uint16": "H", "float16": "H", "bfloat16": "H",
 }  # fmt: skip
-"""How an entry of a typed field is laid out as raw data; all others as one byte."""
+"""The layout of an entry of a typed field as raw data; all others as one byte."""
 DIGITS = 20
 KEPT = 4096
 """A value is read when its field takes at most so many bytes in the file, and it has at most so many elements."""
@@ -98,7 +98,7 @@ def size(dims: tuple[int, ...]) -> int:
 
 
 def needed(element: str, form: str, count: int) -> int:
-    """How many entries of a field so many elements take: packed ones share bytes, complex ones take two entries."""
+    """The entries of a field for so many elements: packed ones share bytes, complex ones take two entries."""
     bits = BITS.get(element, 0)
     if form in ("raw_data", "external") or (form == "int32_data" and bits in (2, 4)):
         return (count * bits + 7) // 8

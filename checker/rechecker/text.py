@@ -64,9 +64,9 @@ class RuleSet:
     rules: tuple[Rule, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Text:
-    """The texts of a specification by file name, relative to its folder.
+    """The texts of a specification by file name, relative to its folder. Equal texts are one object.
 
     own: the texts of a user that are added, their names among the others. added: by their SHA-256 their names without
     folders.
@@ -146,8 +146,18 @@ class Text:
 
 def texts() -> Text:
     """The texts of the specification in the installed package, with those that SONNX_SPEC names, as `sonnx --spec` sets
-    it."""
-    return _texts(tuple(map(_added, filter(None, os.environ.get("SONNX_SPEC", "").split(os.pathsep)))))
+    it. The files are read once for each recheck, which begins with `forget`."""
+    return _named(os.environ.get("SONNX_SPEC", ""))
+
+
+def forget() -> None:
+    """Has the added files read anew."""
+    _named.cache_clear()
+
+
+@cache
+def _named(paths: str) -> Text:
+    return _texts(tuple(map(_added, filter(None, paths.split(os.pathsep)))))
 
 
 def _added(path: str) -> tuple[str, str]:
@@ -200,8 +210,8 @@ def _declaration(tree: Node) -> Declaration:
             return Declaration(kind, name, _parameters(parameters), None, unquoted(doc), body)
         case "define", [parameters, Tree() as result, Token() as doc, Tree() as body, *_]:
             return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), body)
-        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *_]):
-            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None)
+        case (("fact" | "fun"), [parameters, Tree() as result, Token() as doc, *clauses]):
+            return Declaration(kind, name, _parameters(parameters), result, unquoted(doc), None, _clauses(clauses))
     raise Unsupported(f"the declaration of {name} has a form that this rechecker does not know")
 
 

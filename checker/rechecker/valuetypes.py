@@ -124,6 +124,6 @@ def _merged(mine: Sequence[Size] | None, theirs: Sequence[Size] | None) -> tuple
 
 
 def told(type_: Type) -> int:
-    """How much a type tells: its rank and every dimension with a number count."""
+    """The amount that a type tells: its rank and every dimension with a number count."""
     own = 0 if type_.shape is None else 1 + sum(isinstance(size, int) for size in type_.shape)
     return own + (0 if type_.inner is None else told(type_.inner))

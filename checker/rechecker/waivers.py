@@ -27,7 +27,7 @@ class Waivers:
         self._used: set[int] = set()
 
     def fitting(self, rule_set: str, rule: str, places: Iterable[str]) -> int:
-        """How many of the places of a rule a waiver accepts, the first that fits."""
+        """The number of places of a rule that each waiver accepts, the first that fits."""
         own = [(k, _pattern(it["place"])) for k, it in enumerate(self._stated) if _names(it, rule_set, rule)]
         if not own:
             return 0
@@ -36,7 +36,7 @@ class Waivers:
         return len(first) - first.count(None)
 
     def objections(self) -> Iterator[str]:
-        """What is wrong with the waivers themselves, when all places are counted: each must be about rules that admit
+        """The mistakes of the waivers themselves, when all places are counted: each must be about rules that admit
         one, and be in use."""
         for position, it in enumerate(self._stated):
             shown = f"the waiver of {paths.quoted(it['rule'])}"

@@ -1,4 +1,4 @@
 """The solver and the SMT-LIB text that it reads: queries named, limited, seeded, the same bytes every time.
 
-`solver` is the only module that imports z3. It knows formulas, and nothing of rules or models.
+`solver` is the only module that imports z3; `prover` asks it what follows from facts. It knows no rules and no models.
 """

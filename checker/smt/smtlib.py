@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Element
-from sonnx.semantics.formulas.ground.constraints import Query
+from sonnx.semantics.formulas.ground import Query
 from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.semantics.operators.symbolic.numbers import Int, add, multiply
 from sonnx.spec.language.syntax import Sort
@@ -110,7 +110,7 @@ FLOOR: Heads = {**PLAIN, "div": _floor("div"), "mod": _floor("mod")}
 # defined. (Declared symbols with assertions say the same and take the solver four times as long, definitions twice.)
 
 CHUNK = 2_000
-"""How many commands one piece of text holds."""
+"""The number of commands in one piece of text."""
 
 Place = Callable[[Sort, Element], str]
 T = TypeVar("T")

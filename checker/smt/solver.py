@@ -14,7 +14,7 @@ from typing import Final
 
 import z3  # type: ignore[import-untyped]
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.ground.constraints import Query, optimistic
+from sonnx.semantics.formulas.ground import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
 from .smtlib import Place, smtlib
@@ -225,7 +225,7 @@ def _quantifiers(matched: str) -> str:
 
 USUAL: Final = _quantifiers("true")
 FINITE: Final = _quantifiers("false")
-"""How quantifiers are read: as usual, or instantiated with elements that refute them in the model at hand, until none
+"""Readings of quantifiers: as usual, or instantiated with elements that refute them in the model at hand, until none
 does. That ends where all sorts are finite.
 """
 

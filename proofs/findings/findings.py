@@ -15,7 +15,7 @@ from typing import Final
 from sonnx.checker.certification.deciding import Task, decide
 from sonnx.semantics.facts.gathering import structure as structure_of
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
-from sonnx.semantics.formulas.evaluate.constraints import evaluate, judge
+from sonnx.semantics.formulas.evaluate import evaluate, judge
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.printer import print_expression

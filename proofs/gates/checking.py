@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SECONDS = 60.0
-"""How long the checker may take for one proof."""
+"""The seconds that the checker may take for one proof."""
 SIGNATURES = "SONNX_CPC"
 """The environment variable that names `Cpc.eo`, the rules that Ethos reads proofs by."""
 BESIDE = ("../proofs/eo/cpc/Cpc.eo", "../../proofs/eo/cpc/Cpc.eo", "Cpc.eo")
@@ -101,5 +101,5 @@ def _command(checker: Checker, question: Path, proof: Path) -> list[str]:
 
 
 def trusted(proof: str) -> Counter[str]:
-    """How often a proof takes a step on trust, by the rule that it names."""
+    """The number of steps that a proof takes on trust, by the rule that it names."""
     return Counter(TRUSTED.findall(proof))

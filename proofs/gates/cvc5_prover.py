@@ -14,11 +14,11 @@ from typing import Any
 from sonnx.semantics.errors import InternalError
 
 EFFORT = (60_000, 150_000, 2_000_000)
-"""How many steps each strategy is given, in one round after the other; a second is some hundred thousand. So a slow
+"""The steps that each strategy is given, in one round after the other; a second is some hundred thousand. So a slow
 machine, or a busy one, comes to the same result.
 """
 SECONDS = 300.0
-"""How long a strategy may take at all."""
+"""The seconds that a strategy may take at all."""
 STRATEGIES: tuple[dict[str, str], ...] = ({}, {"enum-inst": "true", "enum-inst-interleave": "true"}, {"mbqi": "true"})
 """Options that are tried one after the other, until one proves."""
 

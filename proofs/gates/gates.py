@@ -32,7 +32,7 @@ SEEDS = (1, 2, 3, 4)
 GATES = ("z3", "cvc5", "model", "tight", "countermodel", "situations", "proof")
 """Six that every theorem and lemma passes; the last of all is for those who do not trust this process."""
 WITHOUT = 4_000_000
-"""How many steps z3 may take for the proof of an obligation without one of its hypotheses."""
+"""The steps that z3 may take for the proof of an obligation without one of its hypotheses."""
 NUMBERED = frozenset(name for script in SCRIPTS if script.rule == "natural" for name in script.shows)
 """Theorems by induction over a number. As lemmas they are exempt, like an induction hypothesis: what is proved without
 them has infinite countermodels only.
@@ -42,7 +42,7 @@ REAL = 25_000
 
 
 COUNTERMODEL = 6_000_000
-"""How many steps z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
+"""The steps that z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
 SITUATION, WIDE = 120_000_000, 1_000_000

@@ -41,9 +41,9 @@ from .theory import (
 from .translation import Env, Hook, Translation, application, base_sort
 
 EFFORT = 20_000_000
-"""How many steps z3 may take for one obligation: so a slow machine, or a busy one, comes to the same result."""
+"""The steps that z3 may take for one obligation: so a slow machine, or a busy one, comes to the same result."""
 SECONDS = 120.0
-"""How long it may take at all. The steps take some ten seconds."""
+"""The seconds that it may take at all. The steps take some ten seconds."""
 
 
 @dataclass(frozen=True, slots=True)

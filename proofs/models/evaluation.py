@@ -26,7 +26,7 @@ Literal = tuple[Argument, str]
 SearchOrder = tuple[tuple[str, str, tuple[Literal, ...]], ...]
 """Variables in the order in which they are bound, each with its sort and what is decided as soon as it is."""
 Plans = dict[int, SearchOrder]
-"""How the quantifiers of a formula are read, by their identities."""
+"""The readings of the quantifiers of a formula, by their identities."""
 
 
 def _truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domains: Domains, plans: Plans) -> Argument:
@@ -44,7 +44,7 @@ def _truth(formula: Argument, env: Mapping[str, Argument], tables: Tables, domai
 
 
 def _plan(formula: Term, wanted: str) -> SearchOrder:
-    """How values are sought for which the body has the wanted value: what few variables decide is asked first."""
+    """The search for values for which the body has the wanted value: what few variables decide is asked first."""
     *binders, body = formula.args
     sorts = {it.op: str(it.args[0]) for it in binders if isinstance(it, Term)}
     waiting = [(it, _free(it[0]) & sorts.keys()) for it in _literals(body, wanted)]

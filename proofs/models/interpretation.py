@@ -21,7 +21,7 @@ Row = tuple[Argument, ...]
 ARITIES: Mapping[str, int] = {
     **dict.fromkeys(("=", "<=", "<", ">=", ">", "-", "mod", "=>"), 2), "ite": 3, "not": 1,
 }  # fmt: skip
-"""How many arguments the operators have that are evaluated; of more, or fewer, nothing is said."""
+"""The number of arguments of the operators that are evaluated; of more, or fewer, nothing is said."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from .search import Model
 
 LETTERS = {"Node": "n", "Tensor": "t", "Graph": "G", "Value": "v", "Memory": "M", "Port": "p", "Frames": "K",
            "Plan": "P", "Bytes": "B", "Byte": "b"}  # fmt: skip
-"""How the elements of a sort are called."""
+"""The names of the elements of a sort."""
 DRAWN = frozenset({"ins", "outs", "dom", "lookup", "nodes", "consumers", "producers", "scope", "graph_of", "all_nodes",
                    "all_tensors", "writes", "writer"})  # fmt: skip
 """The relations that the picture itself shows; other relations are listed below it."""

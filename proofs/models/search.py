@@ -24,9 +24,9 @@ from . import interpretation
 from .evaluation import NUMERIC, computed, truth
 
 EFFORT = 3_000_000
-"""How many steps z3 may take for one size, a second or two: so a slow machine comes to the same result."""
+"""The steps that z3 may take for one size, a second or two: so a slow machine comes to the same result."""
 SECONDS = 300.0
-"""How long it may take at all."""
+"""The seconds that it may take at all."""
 MOST = 250_000
 """A size is not tried when this many parts of formulas would be written out, before what numbers decide is left out."""
 
@@ -44,14 +44,14 @@ LARGE = (_sizes(2, 2, 2, 2, 1, 2), _sizes(1, 1, 3, 4, 2, 3), _sizes(2, 2, 2, 4, 
 FREE = (2, 3, 6)
 """So many elements of each sort are tried for what is free."""
 PATIENT = 12_000_000
-"""How many steps z3 may take for one size of what is free."""
+"""The steps that z3 may take for one size of what is free."""
 PREPARED = 30_000_000
 """The same where it prepares the question first: those steps are shorter."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """How many elements a sort has at most, and the range of numbers."""
+    """The most elements of a sort, and the range of numbers."""
 
     sizes: Mapping[str, int]
     numbers: tuple[int, int]
@@ -225,7 +225,7 @@ def up_to(wanted: Wanted, effort: int, most: int) -> Iterator[Tried]:
 
 
 def _texts(wanted: Wanted) -> int:
-    """How many texts there are: those that occur, and another one."""
+    """The number of texts: those that occur, and another one."""
     return 1 + sum(1 for name in wanted.used if name in wanted.texts)
 
 
@@ -298,7 +298,7 @@ def _tried(wanted: Wanted, sizes: Iterable[Sizes], most: int) -> Iterator[Bounds
 
 
 def parts(formula: Argument, bounds: Bounds) -> int:
-    """How many parts a formula has when its quantifiers are written out."""
+    """The number of parts of a formula when its quantifiers are written out."""
     if not isinstance(formula, Term):
         return 1
     if formula.op in ("forall", "exists"):

@@ -83,7 +83,7 @@ def situations(judgements: Sequence[Judged]) -> Iterator[str]:
 
 
 def last_line(judgements: Sequence[Judged], unmatched: Sequence[str]) -> str:
-    """How many are proved, how many of them passed which gates, which gates were skipped and why."""
+    """The numbers of those that are proved and of those that passed each gate; the gates that were skipped, and why."""
     kinds = [
         (what, [it for it in judgements if it.result.lemma == (what == "lemmas")]) for what in ("theorems", "lemmas")
     ]

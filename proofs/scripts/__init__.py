@@ -1,4 +1,4 @@
-"""How the theorems of part 6 are proved: one file for each family, data that the suite hands to the kernel.
+"""The proofs of the theorems of part 6: one file for each family, data that the suite hands to the kernel.
 
 A script can fail, and cannot make a theorem by itself.
 """

@@ -1,4 +1,4 @@
-"""How the theorems of part 6 are proved: data that the suite hands to the kernel. One file for each family."""
+"""The proofs of the theorems of part 6: data that the suite hands to the kernel. One file for each family."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..machine.schedule import Schedule
 
 PATH = click.Path(path_type=Path)
+SECONDS = click.FloatRange(min=0, min_open=True)
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 
 

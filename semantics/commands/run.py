@@ -73,7 +73,7 @@ OF_THE_MACHINE = {
 )
 @options.max_memory_option
 @options.max_steps_option
-@click.option("--max-time", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="Greatest time.")
+@click.option("--max-time", type=options.SECONDS, metavar="SECONDS", help="Greatest time.")
 @click.pass_context
 def run(
     context: click.Context,
@@ -296,7 +296,7 @@ def _report(
 
 
 def _timed(line: str, seconds: float) -> str:
-    """How long it took is told to people, not to programs."""
+    """The line with the time that it took, which is told to people, not to programs."""
     return f"{line}; {seconds:.2f} s" if sys.stdout.isatty() else line
 
 

@@ -202,7 +202,7 @@ def first_difference(one: Reference, other: Reference) -> Difference | None:
 
 
 def differing(path: str, node: str, one: Value, other: Value) -> Difference:
-    """How two values differ that are not the same bits."""
+    """The difference of two values that are not the same bits."""
     if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
         return Difference(path, node, None, type_of_value(one), type_of_value(other), 1, 1)
     if one.dtype != other.dtype or one.shape != other.shape:

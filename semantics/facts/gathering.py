@@ -17,7 +17,7 @@ from ..errors import InternalError
 from ..model.elements import elements, field, required
 from ..model.graph import Attribute, Constant, Definition, GraphId, Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
-from ..model.schemas import Formal, Schema, newest_ir_version, newest_opset, normal_domain, schema, since_version
+from ..model.schemas import Formal, Schema, newest_ir_version, newest_opset, normal_domain, schema_at, since_version
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
 from .types import ClaimsSource, Differences, differences, schema_tables, type_tables, typing_tables, value_type_tables
 
@@ -47,10 +47,10 @@ def _operators(model: Model) -> dict[str, Callable[[], Table]]:
     return {
         "operator": per_node(operator),
         "applications": lambda: SetTable(_applications(model)),
-        "known": per_node(lambda node: schema_of(node) is not None),
+        "known": per_node(lambda node: schema_at(node) is not None),
         "version": per_node(_version),
         "schema_determinism": per_node(_determinism),
-        "attributes": names(lambda node: it.attributes if (it := schema_of(node)) else ()),
+        "attributes": names(lambda node: it.attributes if (it := schema_at(node)) else ()),
         "written": names(lambda node: node.attributes),
         "unwritten": names(lambda node: _unwritten(node, defaulted=False)),
         "defaulted": names(lambda node: _unwritten(node, defaulted=True)),
@@ -80,15 +80,6 @@ def operator(node: Node) -> str:
     return f"{domain}::{node.op_type}" if domain else node.op_type
 
 
-def schema_of(node: Node) -> Schema | None:
-    """The schema that is in force for a node; None when ONNX does not define its operator."""
-    return schema(*_key(node))
-
-
-def _key(node: Node) -> tuple[str, str, int | None]:
-    return normal_domain(node.domain), node.op_type, node.version
-
-
 def _applications(model: Model) -> dict[Key, tuple[Element, ...]]:
     by_operator: dict[str, list[NodeId]] = {}
     for i, node in enumerate(model.nodes):
@@ -105,7 +96,7 @@ def _version(node: Node) -> Value:
 
 
 def _determinism(node: Node) -> Value:
-    form = schema_of(node)
+    form = schema_at(node)
     return form.determinism if form else _undefined(node)
 
 
@@ -113,14 +104,13 @@ def _determinism(node: Node) -> Value:
 
 
 @cache
-def _optional(domain: str, op_type: str, version: int | None) -> tuple[tuple[str, bool], ...]:
+def _optional(form: Schema | None) -> tuple[tuple[str, bool], ...]:
     """The attributes that are not required, each with whether the schema states a default."""
-    form = schema(domain, op_type, version)
     return tuple((a.name, a.default is not None) for a in form.attributes.values() if not a.required) if form else ()
 
 
 def _unwritten(node: Node, *, defaulted: bool) -> Iterator[str]:
-    for name, has_default in _optional(*_key(node)):
+    for name, has_default in _optional(schema_at(node)):
         if name not in node.attributes and (has_default or not defaulted):
             yield name
 
@@ -131,14 +121,13 @@ def _values(node: Node, kind: str) -> Iterator[tuple[str, Value]]:
         if attribute.kind == kind:
             value = _value(attribute)
             yield name, value if value is not None else Unknown(f"the attribute {name!a} of {node.path} is left out")
-    for name, default in _defaults(*_key(node), kind):
+    for name, default in _defaults(schema_at(node), kind):
         if name not in node.attributes:
             yield name, default
 
 
 @cache
-def _defaults(domain: str, op_type: str, version: int | None, kind: str) -> tuple[tuple[str, Value], ...]:
-    form = schema(domain, op_type, version)
+def _defaults(form: Schema | None, kind: str) -> tuple[tuple[str, Value], ...]:
     formals = form.attributes.values() if form else ()
     stated = ((a.name, _value(a.default)) for a in formals if a.kind == kind and a.default)
     return tuple((name, value) for name, value in stated if value is not None)
@@ -179,7 +168,7 @@ def _positions(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
 
 @dataclass(frozen=True, slots=True)
 class _Ports:
-    """How actual inputs and outputs stand for the formal ones of a schema; positions are those of the actual lists.
+    """The assignment of actual ports to the formal ones of a schema; positions are those of the actual lists.
 
     sharing: the type variables that several actual ones have, each with its positions in inputs and outputs together.
     """
@@ -194,15 +183,12 @@ class _Ports:
 
 def _ports_of(node: Node) -> _Ports:
     present = [tuple([t is not None for t in actual]) for actual in (node.inputs, node.outputs)]
-    return _assigned(*_key(node), *present)
+    return _assigned(schema_at(node), *present)
 
 
 @lru_cache(maxsize=4096)
-def _assigned(
-    domain: str, op_type: str, version: int | None, inputs: tuple[bool, ...], outputs: tuple[bool, ...]
-) -> _Ports:
+def _assigned(form: Schema | None, inputs: tuple[bool, ...], outputs: tuple[bool, ...]) -> _Ports:
     """The assignment for a schema and the positions that carry a name: the same for most nodes of an operator."""
-    form = schema(domain, op_type, version)
     if form is None:
         return _Ports()
     ins, outs = _assign(form.inputs, inputs), _assign(form.outputs, outputs)
@@ -377,7 +363,7 @@ def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
 
 
 def _entries(model: Model, listed: Callable[[GraphId], Sequence[TensorId]]) -> dict[Key, Value]:
-    """How often each tensor is listed."""
+    """The number of times that each tensor is listed."""
     counts: dict[Key, int] = dict.fromkeys(range(len(model.tensors)), 0)
     for g in range(len(model.graphs)):
         for t in listed(g):
@@ -445,13 +431,13 @@ def _unresolved(model: Model) -> dict[Key, Value]:
     return {
         n: normal_domain(node.domain) in domains
         and (normal_domain(node.domain), node.op_type, node.overload) not in known
-        and schema_of(node) is None
+        and schema_at(node) is None
         for n, node in enumerate(model.nodes)
     }
 
 
 def _omitted(node: Node) -> Value:
-    schema = schema_of(node)
+    schema = schema_at(node)
     if schema is None:
         return Unknown(f"ONNX does not define the operator of {node.path} in the imported operator set")
     return _left_out(schema.inputs, node.inputs) + _left_out(schema.outputs, node.outputs)

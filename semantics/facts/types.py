@@ -7,27 +7,28 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from functools import cache
 from math import prod
-from typing import NoReturn
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 from sonnx.spec.language.syntax import Expr, Operator
 from sonnx.spec.library import specification
 
-from ..errors import InternalError
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
-from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema
+from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema_at
 from ..model.type_protos import spelled
-from ..operators.application import Application, Program
-from .inference.model import WITHIN, Claims, completed, stored_type, unread
+from ..operators.application import Program
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
+
+if TYPE_CHECKING:
+    from .inference.model import Claims
 
 # Facts about tensors: the section "Types, shapes, constants" of `spec/1-syntax.sonnx`.
 # A type is what the model declares or stores; what that leaves open is taken from the claims of shape inference, then,
 # for the kind of value only, from the schema of the node that writes the tensor. The rest is unknown, with the reason.
 
 
-ClaimsSource = Claims | Callable[[], Claims | None] | None
+ClaimsSource: TypeAlias = "Claims | Callable[[], Claims | None] | None"
 """The claims, a function that waits for them, or None when shape inference did not run."""
 
 MOST_AXES = 8
@@ -213,15 +214,14 @@ def _open(path: str, position: int, size: int | str | None) -> str:
 def _kinds_by_schema(model: Model) -> Iterator[tuple[TensorId, str]]:
     """The kind of the outputs whose operator gives tensors only."""
     for node in model.nodes:
-        dense = _dense_outputs(normal_domain(node.domain), node.op_type, node.version)
+        dense = _dense_outputs(schema_at(node))
         for position, t in enumerate(node.outputs):
             if t is not None and dense and dense[min(position, len(dense) - 1)]:
                 yield t, "tensor"
 
 
 @cache
-def _dense_outputs(domain: str, op_type: str, version: int | None) -> tuple[bool, ...]:
-    form = schema(domain, op_type, version)
+def _dense_outputs(form: Schema | None) -> tuple[bool, ...]:
     return tuple(all(t.startswith("tensor(") for t in f.types) for f in form.outputs) if form else ()
 
 
@@ -464,7 +464,7 @@ def _note(noted: Differences, fact: str, n: NodeId, members: Iterable[str]) -> N
 
 
 def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
-    deprecated, limits = _counted(node.domain, node.op_type, node.version, len(node.inputs), len(node.outputs))
+    deprecated, limits = _counted(schema_at(node), len(node.inputs), len(node.outputs))
     if deprecated:
         noted.members.setdefault("deprecated", []).append(n)
         return
@@ -473,16 +473,13 @@ def _against_schema(noted: Differences, n: NodeId, node: Node) -> None:
     if None in node.inputs or None in node.outputs:
         _note(noted, "left_empty", n, _empty(node))
     written = tuple((name, it.kind) for name, it in node.attributes.items())
-    for fact, row in _attributes(node.domain, node.op_type, node.version, written):
+    for fact, row in _attributes(schema_at(node), written):
         _note(noted, fact, n, row)
 
 
 @cache
-def _counted(
-    domain: str, op_type: str, version: int | None, inputs: int, outputs: int
-) -> tuple[bool, tuple[int, int, int, int] | None]:
+def _counted(it: Schema | None, inputs: int, outputs: int) -> tuple[bool, tuple[int, int, int, int] | None]:
     """True if the operator is deprecated, and the limits of its counts when these are outside of them."""
-    it = schema(domain, op_type, version)
     if it is None:
         return False, None
     most_in = inputs if it.max_inputs is None else it.max_inputs
@@ -492,7 +489,7 @@ def _counted(
 
 
 def _empty(node: Node) -> Iterator[str]:
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is not None:
         for formals, actuals in ((it.inputs, node.inputs), (it.outputs, node.outputs)):
             for position, tensor in enumerate(actuals[: len(formals)]):
@@ -501,11 +498,8 @@ def _empty(node: Node) -> Iterator[str]:
 
 
 @cache
-def _attributes(
-    domain: str, op_type: str, version: int | None, written: tuple[tuple[str, str], ...]
-) -> tuple[tuple[str, tuple[str, ...]], ...]:
+def _attributes(it: Schema | None, written: tuple[tuple[str, str], ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
     """The facts about attributes of nodes which write these names with these kinds."""
-    it = schema(domain, op_type, version)
     if it is None:
         return ()
     names = {name for name, _ in written}
@@ -541,6 +535,8 @@ def typing_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], 
 
     @cache
     def claimed() -> Claims:
+        from .inference.model import Claims
+
         answer = claims() if callable(claims) else claims
         return answer if answer is not None else Claims(failure="shape inference did not run")
 
@@ -600,6 +596,8 @@ def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     """The knowledge of each type: inferred, completed by what is declared or stored; else what the texts of operators
     give, in a model of whose operators ONNX's shape inference does not know all.
     """
+    from .inference.model import completed, stored_type
+
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
     foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
     given = cache(lambda: computed(model))
@@ -646,7 +644,7 @@ def _judged(
 ) -> tuple[tuple[tuple[int, int], ...], tuple[str, ...], tuple[str, ...]] | None:
     """The positions (0 input or 1 output, index) with a type that is not admitted, their constraints, and the type
     variables with several types; None when there are none of both."""
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is None or it.deprecated:
         return None
     wrong: list[tuple[int, int]] = []
@@ -694,6 +692,8 @@ def _contradictions(model: Model, claims: Claims) -> Iterator[tuple[Key, tuple[E
 
 
 def _statements(model: Model, claims: Claims) -> Iterator[tuple[TensorId, str, ValueType | None]]:
+    from .inference.model import stored_type
+
     for graph in model.graphs:
         for tensor, type_ in zip(graph.inputs, graph.input_types, strict=False):
             yield tensor, "the input list", type_
@@ -775,6 +775,8 @@ def _refusals(model: Model, names: tuple[str | None, ...], claims: Claims) -> di
 
 
 def _verdict(model: Model, node: Node, names: tuple[str | None, ...], message: str) -> Value:
+    from .inference.model import WITHIN, unread
+
     for tensor in node.inputs:
         if tensor is not None and names[tensor] is None:
             return Unknown(f"the type of {model.tensors[tensor].path} is open; inference says: {message}")
@@ -840,16 +842,12 @@ def _stated(model: Model, t: TensorId, type_: Type, value: Callable[[ValueType],
 
 def computed(model: Model) -> tuple[Type, ...]:
     """The type of each tensor by number."""
-    walk = _Walk(model, Program(model, _no_meaning), {})
+    walk = _Walk(model, Program(model), {})
     main = model.graphs[0]
     for t in main.inputs:
         walk.types[t] = _declared_type(model, t)
     _graph(walk, 0)
     return tuple(walk.types.get(t) or _declared_type(model, t) for t in range(len(model.tensors)))
-
-
-def _no_meaning(_application: Application) -> NoReturn:
-    raise InternalError("types are computed without values")
 
 
 @dataclass(frozen=True, slots=True)
@@ -898,7 +896,7 @@ def _type_of_stored(constant: Constant) -> Type:
 
 
 def _outputs(node: Node, inputs: Sequence[Type]) -> Sequence[Type]:
-    it = schema(node.domain, node.op_type, node.version)
+    it = schema_at(node)
     if it is None:
         return ()
     bound: dict[str, Type] = {}

@@ -24,7 +24,7 @@ TRUE, FALSE = Term("true"), Term("false")
 
 
 def weight(term: Term) -> int:
-    """How many operators and declared constants a term has."""
+    """The number of operators and declared constants in a term."""
     return 1 + sum(weight(part) for part in term.args if isinstance(part, Term))
 
 

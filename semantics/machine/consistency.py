@@ -19,7 +19,7 @@ from sonnx.spec.library import specification
 
 from ..errors import InternalError
 from ..facts.gathering import structure
-from ..formulas.evaluate.constraints import judge
+from ..formulas.evaluate import judge
 from ..model.differences import first_of, unequal
 from ..model.graph import NodeId, TensorId
 from ..model.schemas import operator_name

@@ -52,7 +52,7 @@ def input_at(state: State, n: NodeId, position: int) -> Value | None:
 
 
 def named(outputs: tuple[TensorId | None, ...]) -> int:
-    """How many outputs a body has to give: up to the last one that carries a name."""
+    """The number of outputs that a body has to give: up to the last one that carries a name."""
     return max((i + 1 for i, t in enumerate(outputs) if t is not None), default=0)
 
 
@@ -271,7 +271,7 @@ _NEGATIVE_AXES = 11  # the version from which on axes may be negative
 
 @dataclass(frozen=True, slots=True)
 class ScanLayout:
-    """How a Scan runs. states, scans: the numbers of states and scan inputs; first: the position of the first state.
+    """A Scan. states, scans: the numbers of states and scan inputs; first: the position of the first state.
 
     lengths: how long each sequence of the batch is; one entry where there is no batch. length: the size along the scan
     axis. axes, reverse: for each scan input; out_axes, out_reverse: for each scan output, the axis as written.
@@ -290,7 +290,7 @@ class ScanLayout:
 
     @property
     def runs(self) -> int:
-        """How often the body runs."""
+        """The number of runs of the body."""
         return sum(self.lengths)
 
     def position(self, run: int) -> tuple[int, int]:

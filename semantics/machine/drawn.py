@@ -6,8 +6,8 @@ from typing import Final
 
 from sonnx.spec.terminal import few
 
+from ..model.schemas import draws
 from ..operators.application import Stuck
-from ..operators.compiled.drawing import draws
 from .phases import Apply, Phase, Select
 from .state import State
 
@@ -37,7 +37,7 @@ class DrawnObserver:
                 self.drawn.setdefault(self._path, name)
 
     def lines(self, seed: int) -> list[str]:
-        """What a reader of the results has to know, if anything."""
+        """The lines that a reader of the results has to know, if any."""
         if not self.drawn:
             return []
         shown = few([f"{name} ({path})" for path, name in self.drawn.items()], _SHOWN)

@@ -17,7 +17,7 @@ from sonnx.spec.terminal import few
 
 from ..errors import ModelError, Unsupported
 from ..facts.gathering import structure
-from ..formulas.evaluate.constraints import judge
+from ..formulas.evaluate import judge
 from ..model.graph import Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain, operator_name
@@ -162,7 +162,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a run ended: its states, the first and the last one only when no history is kept, and why it got stuck.
+    """The end of a run: its states, the first and the last one only when no history is kept, and why it got stuck.
 
     choices: the node of each transition, a schedule to replay.
     """

@@ -122,7 +122,7 @@ def tensor_path(state: State, t: TensorId) -> str:
 
 
 def run_prefix(state: State, holder: NodeId, graph: GraphId, run: int | None) -> str:
-    """How the paths in a run of a body begin; run is None for a branch, which runs once.
+    """The beginning of the paths in a run of a body; run is None for a branch, which runs once.
 
     holder is a node of the frame on top.
     """

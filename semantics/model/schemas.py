@@ -15,10 +15,10 @@ from typing import Any, Final
 import onnx
 from onnx import defs, helper
 from sonnx.spec.elaborate.core import Core, CoreOperator
-from sonnx.spec.language.syntax import AttributeDeclaration, Port
+from sonnx.spec.language.syntax import AttributeDeclaration, Port, clause
 from sonnx.spec.library import specification
 
-from .graph import Attribute, AttributeValue
+from .graph import Attribute, AttributeValue, Node
 
 DOMAIN: Final = ""
 """ONNX's own domain; files may also spell it ai.onnx."""
@@ -55,11 +55,12 @@ class AttributeSchema:
     default: Attribute | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Schema:
-    """An operator at one version of its meaning. determinism: deterministic, non-deterministic or unknown.
+    """An operator at one version of its meaning; of each there is one object.
 
-    max_inputs, max_outputs: None without a bound. type_constraints: the allowed type strings of each type variable.
+    determinism: deterministic, non-deterministic or unknown. max_inputs, max_outputs: None without a bound.
+    type_constraints: the allowed type strings of each type variable.
     """
 
     domain: str
@@ -135,13 +136,22 @@ def _since_version_of_onnx(domain: str, op_type: str, opset: int) -> int | None:
 
 def schema(domain: str, op_type: str, version: int | None) -> Schema | None:
     """The schema in force at a version (an operator set's or a since_version); None when `since_version` is None."""
-    since = since_version(domain, op_type, version)
-    if since is None:
-        return None
     if _newest_of_onnx(domain):
-        return _schema_of_onnx(domain, op_type, since)
-    meaning = specification().meanings.at(operator_name(domain, op_type), since)
+        return _in_force(domain, op_type, version)
+    since = since_version(domain, op_type, version)
+    meaning = None if since is None else specification().meanings.at(operator_name(domain, op_type), since)
     return None if meaning is None else _of_text(meaning)
+
+
+@cache
+def _in_force(domain: str, op_type: str, version: int | None) -> Schema | None:
+    since = since_version(domain, op_type, version)
+    return None if since is None else _schema_of_onnx(domain, op_type, since)
+
+
+def schema_at(node: Node) -> Schema | None:
+    """The schema in force for a node of a model."""
+    return schema(node.domain, node.op_type, node.version)
 
 
 def schema_of(name: str, version: int | None) -> Schema | None:
@@ -199,14 +209,19 @@ def _of_text(it: CoreOperator) -> Schema:
     )
 
 
-_DRAWN: Final = frozenset({"uniform", "normal", "outcomes"})
-"""The primitives that give several results."""
+def draws(op_type: str, version: int | None) -> bool:
+    """True if an operator may have several results, one of which is drawn."""
+    operator = None if version is None else specification().meanings.at(op_type, version)
+    return operator is not None and may_draw(operator)
 
 
 @cache
 def may_draw(it: CoreOperator) -> bool:
     """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""
-    return any(node.head == "fun" and node.name in _DRAWN for node in _reached(it, set()))
+    functions = specification().functions
+    return any(
+        node.head == "fun" and clause(functions[node.name].clauses, "drawn") is not None for node in _reached(it, set())
+    )
 
 
 def _reached(it: CoreOperator, seen: set[str]) -> Iterator[Core]:

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.language.syntax import Span
 
+from ..errors import InternalError
 from ..model.graph import Attribute, Constant, Graph, GraphId, Model, NodeId, TensorId, ValueType
 from ..model.stored import array_of
 from ..model.values import Value
@@ -27,7 +28,7 @@ AttributeData = (
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """Where the random numbers of an application come from: they follow from the seed and the place of the node.
+    """The source of the random numbers of an application: they follow from the seed and the place of the node.
 
     outcomes: the results of `outcomes`, given instead of drawn; one that is not allowed is replaced by one that is.
     probed: they are 0 everywhere, or 1, one after the other, so that two outcomes are all that can be told.
@@ -98,6 +99,11 @@ Meaning = Callable[[Application], Outputs | Stuck]
 """The result of an operator's application: an interpretation of the operators' texts."""
 
 
+def no_meaning(application: Application) -> Outputs | Stuck:
+    """The meaning in a program that is read, and not run. Raises InternalError."""
+    raise InternalError(f"{application.op_type} is applied in a program that is only read")
+
+
 @dataclass(frozen=True)
 class Program:
     """A model that can be run. The tables are made when they are first asked for and change nothing.
@@ -106,7 +112,7 @@ class Program:
     """
 
     model: Model
-    meaning: Meaning
+    meaning: Meaning = no_meaning
     draws: int = 0
     _remembered: dict[object, object] = field(default_factory=dict, compare=False, repr=False)
 

@@ -16,7 +16,7 @@ FIRST_OPSET = 7
 
 
 def kind_of(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> str:
-    """How the text gives the operator its meaning, one of `KINDS`."""
+    """The way in which the text gives the operator its meaning, one of `KINDS`."""
     results = [statement.expr for statement in operator.statements if statement.kind == "result"]
     if any(statement.kind == "rule" for statement in operator.statements):
         return "rule"

@@ -19,7 +19,7 @@ Variables = tuple[tuple[str, Sort], ...]
 
 
 MANY = 10_000
-"""How many cores of formulas are kept."""
+"""The number of cores of formulas that are kept."""
 CLEAR = frozenset({"name/unused", "name/shadow", "sort/equality", "sort/membership", "sort/expected"})
 """Mistakes that leave a formula with a meaning; only the elaboration of a whole text reports them."""
 

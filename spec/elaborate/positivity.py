@@ -28,7 +28,7 @@ PLACES = {
     **dict.fromkeys(("forall", "exists"), "a domain"),
     **dict.fromkeys(("fact", "inductive", "define", "fun", "local"), "an argument of a function"),
 }
-"""How a place that is not positive is called."""
+"""The words for a place that is not positive."""
 POSITIVE = {"and": 0, "or": 0, "forall": 0, "exists": 0, "implies": 1, "ite": 1, "case": 1}
 """The heads with positive parts, and the number of the first one."""
 

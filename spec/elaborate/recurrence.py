@@ -39,7 +39,7 @@ def _reads(expr: Expr, block: frozenset[str], before: frozenset[str], step: str)
 
 
 def _lag(expr: Expr, step: str) -> int | None:
-    """How many steps back the index looks: 0 for `t`, k for `t - k`, None for anything else."""
+    """The number of steps that the index looks back: 0 for `t`, k for `t - k`, None for anything else."""
     match expr:
         case Expr(head="var", args=(name,)) if name == step:
             return 0

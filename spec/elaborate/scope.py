@@ -88,7 +88,7 @@ class Ledger:
             self.report("name/shadow", span, other.span, name=name)
 
     def check_sort(self, sort: Sort, span: Span, any_allowed: bool) -> bool:
-        """The base of a sort must be declared; `Any` belongs into the signature of a primitive. Whether it is sound."""
+        """The base of a sort must be declared; `Any` belongs in the signature of a primitive. Whether it is sound."""
         while sort.element is not None:
             sort = sort.element
         if sort.name not in self.sorts:

@@ -155,7 +155,7 @@ MESSAGES: Mapping[str, str] = {
     "declared/mark": "{name} has a default, so it is always there; remove the question mark",
     "declared/default": "the default of {name} is no {stated}; write numbers, texts and lists as they are",
     "declared/range": "the default of {name} is no integer of 64 bits; write one from -2**63 to 2**63 - 1",
-    "added/kind": "{name} belongs into the specification itself; a file that is added to it declares operators,"
+    "added/kind": "{name} belongs in the specification itself; a file that is added to it declares operators,"
     " definitions, constraints and rule sets",
     "schema/used-attribute": "{name} is declared unused, but the text uses it",
 }

@@ -214,7 +214,7 @@ class Expressions:
 # ---- Declarations ------------------------------------------------------------------------------
 
 DEEPEST = 60
-"""How deep a text may be nested; the deepest one of the specification comes to 15."""
+"""The greatest depth of a text; the deepest one of the specification comes to 15."""
 DIGITS = 100
 """A number of the text has no more."""
 TEMPLATES = frozenset({"violation", "suggest"})
@@ -309,7 +309,9 @@ class _Builder:
                     body,
                     span,
                     self._accuracy(kids[4]) if tree.data == "fun" else None,
-                    self._clauses([node for node in kids[4:] if isinstance(node, Tree) and node.data == "note"]),
+                    self._clauses(
+                        [node for node in kids[4:] if isinstance(node, Tree) and node.data in ("note", "drawn")]
+                    ),
                 )
             case "inductive":
                 return FunctionDeclaration(

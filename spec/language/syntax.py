@@ -167,7 +167,7 @@ class SortDeclaration:
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """How far from its exact value a primitive may be in an implementation, in units in the last place; and why."""
+    """The distance from the exact value that an implementation may have, in units in the last place; and why."""
 
     ulps: int
     reason: str
@@ -177,7 +177,8 @@ class Accuracy:
 class FunctionDeclaration:
     """A function symbol.
 
-    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes.
+    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes,
+    and `drawn` of a primitive that has several results, one of which is drawn: how.
     """
 
     kind: str
@@ -388,7 +389,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What an operator does at the since_version `version`, where nothing here executes it. reason: why, and what to do
+    """An operator at the since_version `version` that nothing here executes. reason: why, and what to do
     about such a node."""
 
     name: str

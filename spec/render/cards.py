@@ -40,6 +40,7 @@ LABELS = {
     "source": "Source",
     "quote": "Quote",
     "note": "Note",
+    "drawn": "Random",
     "violation": "Message",
     "suggest": "Suggestion",
     "status": "Status",

@@ -11,7 +11,7 @@ from small_graphs import sampled, structure, up_to_renaming, with_features
 from sonnx.checker.certification.examples import examples
 from sonnx.semantics.facts.gathering import structure as facts_of_model
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate.constraints import judge
+from sonnx.semantics.formulas.evaluate import judge
 from sonnx.semantics.model.loader import load
 from sonnx.semantics.model.loader.text import from_text
 from sonnx.spec.language.syntax import Binder, Constraint, Expr, Property

@@ -15,13 +15,13 @@ import machine_models as models
 import numpy as np
 import onnx
 import pytest
+from planned_lifetimes import lifetimes
 from random_models import random_model
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
-from sonnx.semantics.formulas.evaluate.constraints import Judgement, judge
+from sonnx.semantics.formulas.evaluate import Judgement, judge
 from sonnx.semantics.machine.allocation.observed import AllocationObserver
-from sonnx.semantics.machine.allocation.plan import lifetimes
 from sonnx.semantics.machine.control import body_of
 from sonnx.semantics.machine.execution import Run, run
 from sonnx.semantics.machine.inputs import random_inputs

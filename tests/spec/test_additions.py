@@ -86,8 +86,8 @@ MISTAKES = {
     TEXT + TEXT: ("own.sonnx:7:1: operator error: com.example::Scale at version 1 has two meanings", "own.sonnx:1:1"),
     TEXT.replace("X[i] *", "Z[i] *"): ("name error: Z is not bound here", ""),
     TEXT.replace("operator", "operater"): ("syntax error: unexpected 'operater'", ""),
-    'sort Colour "A colour."\n': ("added error: Colour belongs into the specification itself", ""),
-    'fun twice(x: Int): Int "Twice."\n': ("added error: twice belongs into the specification itself", ""),
+    'sort Colour "A colour."\n': ("added error: Colour belongs in the specification itself", ""),
+    'fun twice(x: Int): Int "Twice."\n': ("added error: twice belongs in the specification itself", ""),
     'define align(x: Int): Int "Mine." = x\n': ("name error: the function align is declared twice", "the other place"),
     TEXT.replace("com.example::Scale @ 1", "com.example::Scale @ 1..2"): ("is that of one version", ""),
 }

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 
-from sonnx.checker.definedness.proving import Prover, cases, prove
+from sonnx.checker.definedness.proving import cases, prove
+from sonnx.checker.smt.prover import Prover
 from sonnx.semantics.operators.symbolic.definedness import Instance, explore, instances
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.elaborate.declarations import Elaboration, elaborate

@@ -14,7 +14,7 @@ from .svg import to_svg
 from .words import accepts, grounds, label, sentence, spelled, standing, totals, warning
 
 PICTURES = 10
-"""How many findings of one rule are drawn."""
+"""The most findings of one rule that are drawn."""
 
 
 def to_html(report: Report) -> str:

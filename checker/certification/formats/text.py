@@ -20,9 +20,9 @@ from ..rule_sets import NEWEST
 from .words import accepts, because, counted, grounds, label, provided, sentence, spelled, standing, totals, warning
 
 SHOWN = 10
-"""How many findings of one rule are printed; JSON and HTML hold more."""
+"""The most findings of one rule that are printed; JSON and HTML hold more."""
 FEW = 3
-"""How many are printed of a rule that does not count, or is not decided."""
+"""The most that are printed of a rule that does not count, or is not decided."""
 
 STYLES = {
     RuleVerdict.HOLDS: "green",
@@ -147,7 +147,7 @@ def _folded(rule_set: RuleSetResult, rule: RuleResult) -> bool:
 
 
 def _holding(rules: list[RuleResult]) -> str:
-    """How many rules hold, and requirements at how many places."""
+    """The number of rules that hold, and of requirements with their places."""
     required = [rule for rule in rules if rule.folded]
     places = sum(rule.places for rule in required)
     parts = [counted(len(rules) - len(required), "rule")] if len(rules) > len(required) else []

@@ -1,4 +1,4 @@
-"""How the witness of a finding is shown to a person."""
+"""Words for people: the witness of a finding, verdicts, waivers, counts."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def because(verdict: Verdict, rules: list[RuleResult], bare: frozenset[str], *, 
 
 
 def grounds(report: Report) -> str:
-    """What stands behind the verdict on a model: the rules against it, or what CONFORMS leaves open."""
+    """The reasons of the verdict on a model: the rules against it, or what CONFORMS leaves open."""
     if report.verdict is Verdict.CONFORMS:
         return provided(report.conditions, report.obligations, len(report.applied))
     asked = {r.name for r in report.rule_sets if r.asked}
@@ -81,7 +81,7 @@ def standing(rule: RuleResult) -> str:
 
 
 def warning(waiver: Waiver, why: str) -> str:
-    """What is said of a waiver that accepts nothing."""
+    """The sentence about a waiver that accepts nothing."""
     return f"the waiver of {waiver.rule} at {waiver.place} ({waiver.source or waiver.who}) accepts nothing: {why}"
 
 
@@ -91,7 +91,7 @@ def accepts(waiver: Waiver) -> str:
 
 
 NO_REPORT = {2: "unreadable", 3: "unsupported"}
-"""What a model without a report is called, by its exit code; any other is an internal error."""
+"""The word for a model without a report, by its exit code; any other is an internal error."""
 
 
 def label(outcome: Outcome) -> str:
@@ -100,7 +100,7 @@ def label(outcome: Outcome) -> str:
 
 
 def totals(outcomes: Sequence[Outcome]) -> str:
-    """How many models have which verdict."""
+    """The number of models with each verdict."""
     numbers = Counter(map(label, outcomes))
     waived = sum(1 for it in outcomes if it.report and it.report.verdict is Verdict.CONFORMS and it.report.applied)
     told = f" ({waived} with waivers)" if waived else ""
@@ -117,9 +117,9 @@ def counted(number: int, noun: str) -> str:
 
 
 LISTED = 6
-"""How many rules or operators are named."""
+"""The most rules or operators that are named."""
 SHOWN = 10
-"""How many members of a list are shown."""
+"""The most members of a list that are shown."""
 DATA = frozenset({"condition"})
 """The parts of a witness for programs only: the message says the same in words."""
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.ground import constraints as ground
+from sonnx.semantics.formulas import ground
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.operators.shapes.contents import STEP
 from sonnx.spec.language.syntax import Constraint, clause
 from sonnx.spec.library import Specification
 
-from ...definedness.proving import Prover
 from ...smt import solver
+from ...smt.prover import Prover
 from ..preconditions import TIMEOUT, Decisions
 from ..requirements import WHOLE, identity
 from ..rule_sets import RuleSet, collects

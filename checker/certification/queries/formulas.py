@@ -27,7 +27,7 @@ class InexpressibleError(Exception):
 
 
 Atom = Callable[[str, str], str]
-"""How an inductive atom reads: from the name of the predicate and the text of its arguments."""
+"""The text of an inductive atom: from the name of the predicate and the text of its arguments."""
 
 
 @dataclass(slots=True)

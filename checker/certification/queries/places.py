@@ -13,7 +13,6 @@ from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.application import AttributeData, Program
-from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.shapes.contents import HEADER, SMALL, STEP, Content, Examining, Facts, Site, Symbols
 from sonnx.semantics.operators.shapes.node import examine
 from sonnx.semantics.operators.shapes.walk import Examination, Instance
@@ -21,7 +20,7 @@ from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, eithe
 from sonnx.semantics.operators.symbolic.statements import defaults
 from sonnx.spec.elaborate.core import Core, CoreOperator
 
-from ...definedness.proving import Prover
+from ...smt.prover import Prover
 from ...smt.smtlib import names, obligation
 from .formulas import plain
 from .skeletons import NoFormulaError, skeleton
@@ -49,7 +48,7 @@ class Places:
     again: dict[NodeId, Mapping[int, list[Place]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.program = Program(self.examination.model, ieee.apply)
+        self.program = Program(self.examination.model)
 
     def of(self, operator: CoreOperator, position: int) -> list[Place]:
         """Every place of one requirement, by node."""

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.formulas import reading
-from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.evaluate.constraints import Worklist, universe
+from sonnx.semantics.formulas.evaluate import Worklist, universe
 from sonnx.spec.elaborate.formulas import Functions, cores
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import INT, Constraint, Sort
@@ -170,4 +170,4 @@ FIXPOINT = {
     VIOLATED: "Least fixpoints are given by closed sets: `fixpoint` says that all that is derived from members of a "
     "table is a member, so that the least fixpoint lies within; what is in it can only help the rule.",
 }
-"""How a script states a fixpoint."""
+"""The comment of a script about fixpoints, by the verdict."""

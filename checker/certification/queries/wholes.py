@@ -10,7 +10,7 @@ from sonnx.semantics.facts.inference.model import Claims
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.graph import NodeId
 from sonnx.semantics.model.path import operator_text
-from sonnx.semantics.model.schemas import normal_domain, operator_name, schema
+from sonnx.semantics.model.schemas import normal_domain, operator_name, schema_at
 from sonnx.semantics.operators.shapes.contents import DECLARED
 from sonnx.semantics.operators.shapes.walk import BODIES, Examination, Stated
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
@@ -159,7 +159,7 @@ def _defined(n: NodeId, examination: Examination) -> Iterator[Place]:
         for k, d in enumerate(said)
     ]
     cases = [both(at_most(first, version), at_most(version, last)) for first, last in limits]
-    known = schema(node.domain, node.op_type, node.version)
+    known = schema_at(node)
     kinds = [
         equal(named.named(f"|{name}.kind|", attribute.kind), named.named(f"|{name}.read|", formal.kind))
         for name, attribute in node.attributes.items()

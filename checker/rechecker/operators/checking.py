@@ -31,7 +31,7 @@ SENTENCES = {
 }
 WORST = ("violated", "unknown", "conditional", "obligation", "holds")
 LISTED = 100
-"""How many places of one verdict are listed."""
+"""The most places of one verdict that are listed."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -344,7 +344,7 @@ def _loop(walk: Derivation, n: int) -> None:
 
 
 def _count(walk: Derivation, t: int, trips: Int | None, *, surely: bool, ended: bool) -> Int:
-    """How many runs a Loop has. ended: a condition may end it early."""
+    """The number of runs of a Loop. ended: a condition may end it early."""
     most: Int | None = None
     if trips is not None:
         most = max(trips, 0) if isinstance(trips, int) else fm.greater(trips, 0)

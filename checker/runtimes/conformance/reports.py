@@ -25,7 +25,7 @@ from .records import Record
 
 CLASSES: Final = tuple(it.value for it in Class)
 WORST: Final = 20
-"""How many of the worst cases of an engine are listed."""
+"""The number of the worst cases of an engine that are listed."""
 STEPS: Final = ("0", "1", "2-3", "4-15", "16-255", "256 and more")
 """Distances in numbers of the type."""
 PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")

@@ -1,4 +1,4 @@
-"""How many threads an engine computes with: one, so that processes side by side do not wait for each other, and that
+"""The number of threads of an engine: one, so that processes side by side do not wait for each other, and that
 results do not depend on how many processes there are.
 """
 

@@ -1,4 +1,4 @@
-"""How what a runtime does stands to the ledger: as recorded, in another way, no longer, again, or not recorded."""
+"""The standing of what a runtime does to the ledger: as recorded, in another way, no longer, again, or not recorded."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sonnx.semantics.model.values import Array
 from .ledger import CRASH, Case, Outcome, ledger
 
 ROUNDING: Final = 1e-5
-"""How far two values of runtimes may lie apart, relatively, to be the same: deviations are larger than rounding."""
+"""The relative distance up to which two values of runtimes are the same: deviations are larger than rounding."""
 ENGINES: Final = {
     "reference": "onnx.reference",
     "onnxruntime": "onnxruntime",
@@ -28,7 +28,7 @@ FORM: Final = ("type and shape", "type and shape")
 
 
 class Recorded(StrEnum):
-    """How a result stands to the ledger. CONFORMS: nothing is recorded, and nothing deviates."""
+    """The standing of a result to the ledger. CONFORMS: nothing is recorded, and nothing deviates."""
 
     CONFORMS = ""
     RECORDED = "as recorded"
@@ -40,7 +40,7 @@ class Recorded(StrEnum):
 
 
 def classify(entry: Case, runtime: str, version: str, outcome: Outcome, deviates: bool) -> Recorded:
-    """How what a runtime gives for the case of an entry stands to the entry. deviates: from the specification."""
+    """The standing of what a runtime gives for the case of an entry to the entry. deviates: from the specification."""
     deviation = entry.deviation(runtime)
     if deviation is None:
         return Recorded.UNKNOWN if deviates else Recorded.CONFORMS

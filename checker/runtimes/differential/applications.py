@@ -33,7 +33,7 @@ REALS: Final = (0.5, 1.0, 0.0, 2.0, -1.0, 0.001, 1e-5, 3.25)
 CODED: Final = ("to", "dtype", "output_dtype", "stash_type", "precision")
 """Attributes that are numbers of element types."""
 TRIES: Final = 4
-"""How often a path is drawn until one leads to a solution."""
+"""The number of paths that are drawn until one leads to a solution."""
 
 
 @dataclass(frozen=True, slots=True)

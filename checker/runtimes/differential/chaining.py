@@ -195,7 +195,7 @@ class _Chain:
 
 
 def _slices(node: Node) -> int:
-    """How many inputs a Scan takes slices of."""
+    """The number of inputs that a Scan takes slices of."""
     count = node.attributes["num_scan_inputs"].value if "num_scan_inputs" in node.attributes else 0
     return count if isinstance(count, int) else 0
 

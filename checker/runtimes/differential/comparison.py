@@ -13,12 +13,11 @@ from sonnx.semantics.machine.phases import Apply, Phase
 from sonnx.semantics.machine.state import State
 from sonnx.semantics.model.graph import Model, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
-from sonnx.semantics.model.schemas import operator_name
+from sonnx.semantics.model.schemas import draws, operator_name
 from sonnx.semantics.model.stored import array_of
 from sonnx.semantics.model.values import Value, identical
 from sonnx.semantics.operators.application import Application, Outputs, Program, Stuck, initializers
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.compiled.drawing import draws
 from sonnx.semantics.resources.process import OutOfBudget
 from sonnx.semantics.runtimes.engines import protocol
 from sonnx.semantics.runtimes.engines.own import Machine, limited_run

@@ -15,11 +15,11 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.machine.inputs import type_text
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import BITS, element_of
+from sonnx.semantics.model.schemas import draws
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
 from sonnx.semantics.operators.compiled.bound import Allowed, Bound
-from sonnx.semantics.operators.compiled.drawing import draws
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
 from sonnx.semantics.runtimes.engines.own import why
 
@@ -70,7 +70,7 @@ def same(expected: Array, given: Array) -> Mask:
 
 
 def ulps(expected: Array, given: Array) -> NDArray[np.uint64] | None:
-    """How many numbers of the type lie between, plus one; the difference of integers. None for other types.
+    """The number of numbers of the type that lie between, plus one; the difference of integers. None for other types.
 
     Where one of the two is NaN and the other is not, the count says nothing.
     """
@@ -119,7 +119,7 @@ def shown(array: Array, index: tuple[int, ...]) -> Shown:
 
 
 class Standing(StrEnum):
-    """How a tensor, or a whole node, stands to the specification. The later, the worse."""
+    """The standing of a tensor, or a whole node, to the specification. The later, the worse."""
 
     EXACT = "exact"
     WITHIN = "within the bound"
@@ -205,7 +205,7 @@ class Applied:
         return draws(self.application.op_type, self.application.version)
 
     def possible(self, results: tuple[Value | None, ...]) -> tuple[bound.Bounds, ...]:
-        """What the outputs may be for the draws that can be told from the results, or for each that there is; empty
+        """The sets of outputs for the draws that can be told from the results, or for each that there is; empty
         where that is not known."""
         shape = next((it.shape for it in self.done.values if isinstance(it, np.ndarray)), ())
         shown = next((it for it in results if isinstance(it, np.ndarray) and it.dtype.kind in "biu"), None)

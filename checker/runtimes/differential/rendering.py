@@ -63,7 +63,7 @@ def _origin(at: int, control: bool, reads: Iterable[Index]) -> Origin:
 
 
 SHOWN: Final = 8
-"""How many outputs, and how many nodes with other values, are listed for each case."""
+"""The most outputs, and nodes with other values, that are listed for each case."""
 STYLES: Final = {
     Verdict.AGREE: "bold green",
     Verdict.DIVERGE: "bold red",

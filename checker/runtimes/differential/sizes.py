@@ -19,8 +19,9 @@ from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, oppo
 from sonnx.semantics.operators.symbolic.values import ELSE, Split
 from sonnx.spec.elaborate.core import CoreOperator
 
-from ...definedness.proving import OPEN, Prover, cases
+from ...definedness.proving import OPEN, cases
 from ...smt import solver
+from ...smt.prover import Prover
 from ...smt.smtlib import names, question
 
 SIZES: Final = (2, 3, 5, 1, 7, 4, 0, 6)
@@ -30,11 +31,11 @@ LARGEST: Final = 12
 LISTED: Final = 4
 """The greatest length of a list that an attribute or data decide."""
 DEAD_ENDS: Final = 30
-"""How many dead ends are tolerated until a path is given up."""
+"""The number of dead ends until a path is given up."""
 EFFORT: Final = 100_000
 """Steps of the solver for one question: how much work it is worth does not depend on the clock."""
 READ: Final = 24
-"""How many elements of a tensor that a requirement reads are asked for."""
+"""The most elements of a tensor, of those that a requirement reads, that are asked for."""
 
 Choice = int | str | bool | None
 
@@ -269,7 +270,7 @@ def _drawn(operator: CoreOperator, choose: random.Random) -> Instance:
 
 
 def demands(operator: CoreOperator) -> int:
-    """How many requirements a definition has."""
+    """The number of requirements of a definition."""
     return sum(statement.kind == "require" for statement in operator.statements)
 
 

@@ -57,7 +57,7 @@ def lookup(line: str) -> tuple[Command, str]:
 
 
 def completions(session: Session, line: str) -> tuple[str, ...]:
-    """How the last word of a line may go on, sorted: commands, then tensors or nodes."""
+    """The words that the last word of a line may become, sorted: commands, then tensors or nodes."""
     front, _, last = line.rpartition(" ")
     if not front.strip():
         return tuple(sorted(name for name in NAMES if name.startswith(last) and " " not in name))

@@ -1,4 +1,4 @@
-"""How the client learns that the execution moves and stands still, and of stops that commands set."""
+"""Events that tell the client that the execution moves and stands still, and of stops that commands set."""
 
 from __future__ import annotations
 

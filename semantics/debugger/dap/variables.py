@@ -121,7 +121,7 @@ class Container:
     shown: dict[str, Item] = field(default_factory=dict, compare=False)
 
     def expression_of(self, name: str) -> str | None:
-        """How the debugger's expressions say the child of that name; None where they do not."""
+        """The words of the debugger's expressions for the child of that name; None where they do not."""
         item = item_of(self.session, self, name)
         return None if item is None or not item.expression or item.kind == "virtual" else item.expression
 
@@ -230,7 +230,7 @@ _MOST: Final = 1000
 
 
 def view_of(given: Arguments) -> View:
-    """How values are to be shown."""
+    """The form in which values are to be shown."""
     return View(hexadecimal=given.part("format").flag("hex"))
 
 

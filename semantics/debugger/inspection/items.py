@@ -65,7 +65,7 @@ def bytes_of_instance(session: Session, instance: Instance) -> Bytes:
 
 
 def _gap(memory: Memory, start: int, end: int) -> int:
-    """How many bytes from a start on were never written, up to an end."""
+    """The number of bytes from a start on that were never written, up to an end."""
     following = next((at for at, _ in items(memory.segments, start)), end)
     return min(following, end) - start
 
@@ -87,7 +87,7 @@ _RESERVED: Final = frozenset(("nan", "inf", "true", "false", "and", "or", "not")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """How items are shown. hexadecimal: whole numbers as bits, floats as hexadecimal floats. effort: how many elements
+    """The form of items. hexadecimal: whole numbers as bits, floats as hexadecimal floats. effort: how many elements
     one item may look at."""
 
     hexadecimal: bool = False

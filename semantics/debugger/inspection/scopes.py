@@ -121,7 +121,7 @@ def _chain(program: Program, n: NodeId) -> tuple[Level, ...]:
 
 
 def expression_for(session: Session, t: TensorId, frame: int) -> str:
-    """How a tensor of a frame is asked for: by its name where that means it there and in the innermost frame too, else
+    """Words for a tensor of a frame: its name where that means it there and in the innermost frame too, else
     by its path."""
     name, path = session.model.tensors[t].name, tensor_path(session.state, t)
     meant = Instance(t, path)

@@ -168,12 +168,8 @@ def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: l
         index += 1
         said += logged(history, logs, index) if logs else ()
         hits = met(history, session.stops, index, forward=True) if stops else ()
-        if hits:
-            return _stopped(_spent(moved(session, index), hits), hits[0].kind, hits)
-        if accept(index):
-            return _stopped(moved(session, index), reason)
-        if session.interrupted():
-            return _stopped(moved(session, index), "pause")
+        if (stopped := _at(session, index, hits, accept, reason)) is not None:
+            return stopped
 
 
 def _back(session: Session, accept: Accept, reason: str, stops: bool) -> Outcome:
@@ -183,13 +179,18 @@ def _back(session: Session, accept: Accept, reason: str, stops: bool) -> Outcome
     while index:
         index -= 1
         hits = met(history, session.stops, index, forward=False) if stops else ()
-        if hits:
-            return _stopped(_spent(moved(session, index), hits), hits[0].kind, hits)
-        if accept(index):
-            return _stopped(moved(session, index), reason)
-        if session.interrupted():
-            return _stopped(moved(session, index), "pause")
+        if (stopped := _at(session, index, hits, accept, reason)) is not None:
+            return stopped
     return _stopped(moved(session, 0), "start")
+
+
+def _at(session: Session, index: int, hits: tuple[Hit, ...], accept: Accept, reason: str) -> Outcome | None:
+    """The stop at a state on the way, None where it goes on."""
+    if hits:
+        return _stopped(_spent(moved(session, index), hits), hits[0].kind, hits)
+    if accept(index):
+        return _stopped(moved(session, index), reason)
+    return _stopped(moved(session, index), "pause") if session.interrupted() else None
 
 
 def _spent(session: Session, hits: tuple[Hit, ...]) -> Session:

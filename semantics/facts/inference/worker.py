@@ -20,7 +20,7 @@ LONG = 1_000_000
 """A vector of the interface with more elements switches data propagation off: it takes every vector for a shape, and
 allocates a dimension for each element."""
 ATTEMPTS = 20
-"""How many nodes that end inference are taken out, one after the other, before giving up."""
+"""The number of nodes that end inference and are taken out, one after the other, before giving up."""
 
 
 def infer(model: bytes) -> tuple[str, bytes]:

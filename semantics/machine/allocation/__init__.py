@@ -1,4 +1,4 @@
 """Places of tensors in M: plans made ahead, their check, places found while a model runs, and pictures.
 
-It offers `plan`, `check` and `dynamic`. It knows sizes and lifetimes, no values.
+It offers allocators, plans with their `check`, and what a run shows of both. It knows sizes and lifetimes, no values.
 """

@@ -6,7 +6,7 @@ An immutable allocator finds offsets, for plans made ahead and for sizes that ar
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Final
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from ...errors import InternalError
-from ...model.graph import Model, NodeId, TensorId
+from ...model.graph import TensorId
 from ...resources.persistent import PersistentMap, items, neighbours, put, remove
 from ...resources.process import OutOfBudget
 
@@ -124,34 +124,6 @@ class AllocationPlan:
     allocations: tuple[Allocation, ...]
     total: int
     alignment: int
-
-
-def lifetimes(model: Model, schedule: Sequence[NodeId], sizes: Mapping[TensorId, int]) -> tuple[Lifetime, ...]:
-    """When the tensors of `sizes` are live under a schedule, in the order in which they are written.
-
-    Inputs and initializers are there before the first step. Initializers, which the next run needs again, and the
-    outputs of the main graph stay to the end. A tensor that no step writes has no lifetime.
-    """
-    first: dict[TensorId, int] = {}
-    last: dict[TensorId, int] = {}
-    main = model.graphs[0]
-    stored = [tensor for tensor, _ in (*main.initializers, *main.sparse_initializers)]
-    for tensor in (*main.inputs, *stored):
-        first.setdefault(tensor, BEFORE)
-    for step, number in enumerate(schedule):
-        node = model.nodes[number]
-        for read in (*node.inputs, *node.captures):
-            if read is not None:
-                last[read] = step
-        for written in node.outputs:
-            if written is not None:
-                first.setdefault(written, step)
-    last.update(dict.fromkeys((*stored, *main.outputs), len(schedule)))
-    return tuple(
-        Lifetime(tensor, sizes[tensor], step, max(step, last.get(tensor, step)))
-        for tensor, step in first.items()
-        if tensor in sizes
-    )
 
 
 def lower_bound(alive: Iterable[Lifetime]) -> int:

@@ -182,7 +182,7 @@ def _replayed(line: Mapping[str, Json], number: int, program: Program, values: V
 
 
 def _difference(line: Mapping[str, Json], applied: Apply, model: Model) -> str:
-    """How what a step gives differs from what the trace says; "" when it does not."""
+    """The difference of what a step gives from what the trace says; "" when it does not."""
     stated = {_tensor(model, tensor): sha256 for tensor, sha256 in _named(line.get("writes"))}
     if stated.keys() != set(applied.tensors):
         return "it writes other tensors"

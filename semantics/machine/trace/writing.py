@@ -9,9 +9,8 @@ from typing import IO
 
 from ...errors import InternalError
 from ...model.graph import TensorId
-from ...model.schemas import operator_name
+from ...model.schemas import draws, operator_name
 from ...operators.application import Stuck
-from ...operators.compiled.drawing import draws
 from ...resources.persistent import items
 from ..memory import Region, Store, Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write

@@ -20,13 +20,13 @@ from ..type_protos import from_proto
 from .values import Payloads, consistent, has_value, kind_of
 
 MAX_DEPTH: Final = 100
-"""How deep bodies and calls may lie inside each other."""
+"""The greatest depth of bodies and calls inside each other."""
 
 MAX_EXPANDED: Final = 1_000_000
-"""How many nodes the calls of a model may expand to."""
+"""The most nodes that the calls of a model may expand to."""
 
 MAX_CHARACTERS: Final = 200_000_000
-"""How long the paths of expanded nodes may be in all: each repeats the paths of its calls."""
+"""The greatest length of the paths of expanded nodes in all: each repeats the paths of its calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from ..path import quote
 from ..schemas import newest_ir_version, newest_opset, schema
 
 MAX_DEPTH: Final = 100
-"""How deep graphs may lie inside each other."""
+"""The greatest depth of graphs inside each other."""
 
 _BEGINNING: Final = re.compile(
     r"\s*(?:#[^\n]*\s*)*(?:graph [^\n]*[({]|inputs\s|%|return\b|[^\W\d]\w*\s*(?:\[[^\n]*\])?\([^\n]*%)"

@@ -16,7 +16,7 @@ from .build import from_bytes
 from .listing import looks_listed, read_listing
 
 MAX_NESTING: Final = 200
-"""How deep brackets may nest; the parser of the onnx package recurses without a limit of its own."""
+"""The greatest depth of brackets; the parser of the onnx package recurses without a limit of its own."""
 
 _OPENS: Final = re.compile(r'"(?:\\.|[^"\\])*"|[([{<]|[)\]}>]', re.DOTALL)
 _PLACE: Final = re.compile(r"\(line: (\d+) column: (\d+)\)")

@@ -51,16 +51,6 @@ class Allowed:
     high: Array
 
     @property
-    def maybe_positive_infinity(self) -> NDArray[np.bool_]:
-        """The elements that may be the positive infinity."""
-        return np.asarray(~self.nan & (self.most == np.inf))
-
-    @property
-    def maybe_negative_infinity(self) -> NDArray[np.bool_]:
-        """The elements that may be the negative infinity."""
-        return np.asarray(~self.nan & (self.least == -np.inf))
-
-    @property
     def exact(self) -> NDArray[np.bool_]:
         """The elements for which only one value is allowed."""
         signs = self.least.dtype.kind != "f" or np.signbit(self.least) == np.signbit(self.most)

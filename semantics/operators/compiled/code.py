@@ -153,7 +153,7 @@ def strided(base: Array, shape: tuple[int, ...], offset: int, strides: Sequence[
 
 @cache
 def threads() -> int:
-    """How many threads compute."""
+    """The number of threads that compute."""
     return max(1, min(len(os.sched_getaffinity(0)), 16))
 
 

@@ -13,10 +13,8 @@ from typing import Final
 
 import numpy as np
 from sonnx.spec.language.syntax import Span
-from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
-from ...model.schemas import may_draw
 from ..application import Draw
 from .code import Builder, Frame, strided
 from .terms import BOOL, ELEMENT, INT, Array, Layout, Tensor, Value, row_strides, stuck
@@ -158,12 +156,6 @@ def _allowed(table: Array, draw: Draw, shape: tuple[int, ...]) -> Array:
     inside = np.clip(given, 0, table.shape[1] - 1)
     possible = (inside == given) & (np.take_along_axis(table, inside, axis=1) > -np.inf)
     return np.where(possible, inside, table.argmax(axis=1)[:, None])
-
-
-def draws(op_type: str, version: int | None) -> bool:
-    """True if an operator may have several results, one of which is drawn."""
-    operator = None if version is None else specification().meanings.at(op_type, version)
-    return operator is not None and may_draw(operator)
 
 
 DRAWING: Final[Mapping[str, Callable[[list[Value], Scope, Span], Value]]] = {

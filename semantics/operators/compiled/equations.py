@@ -67,7 +67,7 @@ from .terms import (
 
 
 CHUNK: Final = 1 << 17
-"""How many elements of the terms of a fold exist at a time."""
+"""The number of elements of the terms of a fold that exist at a time."""
 Box = Mapping[Axis, tuple[int, int]]
 """For each axis a range, half open."""
 
@@ -117,7 +117,7 @@ def blocks(order: Sequence[Axis], limit: int, *, even: bool = False) -> Iterator
 
 
 def widths(box: Box, axes: Sequence[Axis]) -> tuple[int, ...]:
-    """How many indices a box has along axes."""
+    """The number of indices of a box along axes."""
     return tuple(box[axis][1] - box[axis][0] for axis in axes)
 
 
@@ -320,7 +320,7 @@ def _replace(total: Array, at: tuple[Array, ...], terms: Array | None) -> None:
 
 
 PACKED: Final = 1 << 16
-"""How many elements of a leaf are packed at a time."""
+"""The number of elements of a leaf that are packed at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -1179,7 +1179,7 @@ def _task(
 
 
 def _limit(size: int, steps: int, algebra: ElementTable) -> int:
-    """How many outputs a block has: so many blocks that each thread has work, where there is much."""
+    """The number of outputs of a block: so many blocks that each thread has work, where there is much."""
     limit = algebra.block or FOLD_BLOCK if steps > 1 else algebra.cells or BLOCK
     if size * max(steps, 1) < 1 << 19:
         return max(limit, 1)

@@ -95,6 +95,10 @@ def _where(guard: Core, scope: Scope) -> Scope | None:
 def _primitive(name: str, arguments: list[Value], span: Span, scope: Scope) -> Value:
     primitive = PRIMITIVES.get(name)
     if primitive is None:
+        from .drawing import DRAWING  # few operators draw
+
+        primitive = DRAWING.get(name)
+    if primitive is None:
         raise InternalError(f"{span}: the primitive {name} has no meaning here")
     return primitive(arguments, scope, span)
 
@@ -278,7 +282,7 @@ def _entry(items: tuple[Value, ...], index: Value, span: Span, scope: Scope) -> 
 
 
 UNROLLED: Final = 1 << 14
-"""How many indices of a fold are taken one by one when the body needs them static."""
+"""The most indices of a fold that are taken one by one when the body needs them static."""
 
 
 def bind_ranges(

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 import numpy as np
+from sonnx.spec.elaborate.core import CoreOperator
 
 from ...errors import Unsupported
 from ...model.elements import DType
@@ -31,9 +32,9 @@ from .terms import ELEMENT, Array, Layout, StuckError, Tensor, Value, row_stride
 from .values import Entry, Held, Place, Whole, bound, collected, enter, place_of
 
 PLANS: Final = 2048
-"""How many plans are kept; the one that was not used for longest is dropped first."""
+"""The number of plans that are kept; the one that was not used for longest is dropped first."""
 VARIANTS: Final = 8
-"""How many plans are kept for applications that differ in data on which shapes depend."""
+"""The number of plans that are kept for applications that differ in data on which shapes depend."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +68,9 @@ def interpreter(algebra: ElementTable) -> Run:
 
     def run(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
         inputs = application.inputs
+        operator = definition(application.op_type, application.version)  # itself: another text may have the name too
         tensors: list[Array] = []
-        signature: list[Hashable] = [application.op_type, application.version, application.outputs]
+        signature: list[Hashable] = [operator, application.version, application.outputs]
         instead: dict[int, Array] = {}
         for position, value in enumerate(inputs):
             if value is None:
@@ -108,7 +110,7 @@ def interpreter(algebra: ElementTable) -> Run:
                 except StuckError as error:
                     return error.stuck
             try:
-                made, done = build(application, frame, algebra)
+                made, done = build(operator, application, frame, algebra)
             except StuckError as error:
                 return error.stuck
         with lock:
@@ -121,9 +123,10 @@ def interpreter(algebra: ElementTable) -> Run:
     return run
 
 
-def build(application: Application, frame: Frame, algebra: ElementTable) -> tuple[Plan, Outputs]:
+def build(
+    operator: CoreOperator, application: Application, frame: Frame, algebra: ElementTable
+) -> tuple[Plan, Outputs]:
     """The plan of an application, and what the application gives. Raises StuckError, Unsupported."""
-    operator = definition(application.op_type, application.version)
     builder = Builder(algebra, f"{application.op_type}-{application.version}", list(frame), applied)
     builder.budget = application.budget
     builder.draw = len(frame) - 1

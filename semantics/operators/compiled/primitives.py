@@ -17,8 +17,6 @@ from ...model.elements import DTYPES, DType, bits, finite_range, has_infinity, h
 from ...model.schemas import element_types
 from ..reading import OF_STRINGS
 from .code import Builder, Frame, strided
-from .drawing import DRAWING
-from .elements.patterns import is_pattern
 from .terms import (
     BOOL,
     ELEMENT,
@@ -364,6 +362,8 @@ def _pairwise(name: str) -> Primitive:
 def _is_pattern(args: list[Value], _scope: Scope, _span: Span) -> Value:
     if not isinstance(args[0], str):
         raise InternalError("a pattern that is no text")
+    from .elements.patterns import is_pattern
+
     return is_pattern(args[0])
 
 
@@ -528,6 +528,5 @@ PRIMITIVES: Final[Mapping[str, Primitive]] = {
     "einsum_outputs": _einsum(lambda parsed, _: parsed[1]),
     "einsum_term": _einsum(lambda parsed, args: parsed[0][static_int(args[2])]),
     **PRIMITIVES_OF_DATA,
-    **DRAWING,
 }
-"""For each primitive what it gives for values."""
+"""For each primitive that does not draw its value what it gives for values."""

@@ -69,7 +69,7 @@ def opening(
 ) -> dict[Binding | None, Value]:
     """The start of a definition. wanted: by position, whether an output is asked for."""
     own = operator.names
-    stated = {**defaults(operator.name, version), **attributes}
+    stated = {**defaults(operator, version), **attributes}
     names: dict[Binding | None, Value] = {
         own[it]: value for it, value in stated.items() if it in own and own[it].origin == "attribute"
     }
@@ -223,11 +223,11 @@ def _bind_shape(
 
 
 @cache
-def defaults(op_type: str, version: int) -> Mapping[str, Value]:
+def defaults(operator: CoreOperator, version: int) -> Mapping[str, Value]:
     """The attributes of an operator with the schema's defaults, None where it states none."""
-    schema = schemas.schema_of(op_type, version)
+    schema = schemas.schema_of(operator.name, version)
     if schema is None:
-        raise Unsupported(f"ONNX knows no operator {op_type} at version {version}")
+        raise Unsupported(f"ONNX knows no operator {operator.name} at version {version}")
     found: dict[str, Value] = {}
     for name, attribute in schema.attributes.items():
         stated = attribute.default

@@ -18,6 +18,7 @@ from sonnx.spec.library import specification
 from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.elements import ELEMENT_TYPES, INTEGERS, dtype_of
+from ...model.schemas import Formal, schema_of
 from ..application import Application, AttributeData, Outputs
 from ..symbolic.elements.known import Known, Number
 from ..symbolic.elements.opaque import Chosen, Read
@@ -32,7 +33,6 @@ from ..symbolic.statements import (
     defaults,
     opening,
     perform,
-    signature_of,
 )
 from ..symbolic.values import (
     Array,
@@ -248,7 +248,7 @@ def _folded(site: Site, values: Sequence[Value | None]) -> tuple[Content | None,
         if isinstance(data, Term) or (isinstance(data, tuple) and any(isinstance(part, Term) for part in data)):
             return None  # a symbol stands for it
         attributes[name] = cast("AttributeData", data)
-    from ..compiled import ieee
+    from ..compiled import ieee  # in few models all inputs of a node are known
 
     inputs = tuple(None if c is None else c.data for c in site.inputs)
     try:
@@ -349,7 +349,11 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
         (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
     ]
     worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
-    lists = {formal.name for formal in signature_of(site.operator).inputs if formal.sort.name == "list"}
+    lists = {
+        port.name
+        for port, formal in zip(ports, _formals(site.operator), strict=False)
+        if formal.types and {_kind(text) for text in formal.types} <= {"sequence", "optional"}
+    }
     named = lists | {port.name for port in ports if port.shape is not None or port.mark == "*"}
     if worst is not None and any(port.name in named for _, port in unranked):
         return _given_up(site, worst)
@@ -376,16 +380,22 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
 
 def _misfit(site: Site) -> str:
     """Why an input is nothing that the operator can be applied to: a sequence in place of a tensor, or the reverse."""
-    formals = signature_of(site.operator).inputs
+    formals, ports = _formals(site.operator), site.operator.inputs
     for position, content in enumerate(site.inputs):
         if content is None or not formals:
             continue
-        formal = formals[min(position, len(formals) - 1)]
+        at = min(position, len(formals) - 1)
         given = content.element.partition("_")[0] if content.items is not None else "tensor"
-        admitted = {_kind(text) for text in formal.allowed}
+        admitted = {_kind(text) for text in formals[at].types}
         if admitted and given not in admitted:
-            return f"{formal.name} of {site.operator.name}-{site.version} is given a {given}"
+            return f"{ports[at].name} of {site.operator.name}-{site.version} is given a {given}"
     return ""
+
+
+def _formals(operator: CoreOperator) -> tuple[Formal, ...]:
+    """The formal inputs in the newest version that a definition covers."""
+    schema = schema_of(operator.name, operator.last)
+    return () if schema is None else schema.inputs
 
 
 def _kind(text: str) -> str:

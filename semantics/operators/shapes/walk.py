@@ -18,7 +18,7 @@ from ...errors import ModelError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.path import quote
-from ...model.schemas import normal_domain, operator_name, schema
+from ...model.schemas import normal_domain, operator_name, schema_at
 from ...model.stored import array_of
 from ...resources.process import OutOfBudget
 from ..application import Program, initializers
@@ -758,7 +758,7 @@ def _unrolled(walk: Walk, n: NodeId, count: int, rows: Sequence[Sequence[Content
 
 
 def _count(walk: Walk, t: TensorId, trips: numbers.Int | None, *, surely: bool, ended: bool) -> numbers.Int:
-    """How many runs a Loop has. ended: a condition may end it early."""
+    """The number of runs of a Loop. ended: a condition may end it early."""
     most = None if trips is None else numbers.maximum(trips, 0)
     if most is not None and not ended:
         return named(walk, most, f"t{t}.size.0")
@@ -1036,9 +1036,7 @@ def examine_model(
     """The requirements of all nodes. limits: the least and the greatest value of symbolic sizes by name; 1 and any
     where nothing is said. Raises ModelError where the inputs have no size of such a name.
     """
-    from ..compiled import ieee
-
-    walk = Walk(Program(model, ieee.apply), possible, Examination(model), graph, stated=_stated(model))
+    walk = Walk(Program(model), possible, Examination(model), graph, stated=_stated(model))
     _inputs(walk, limits or {})
     surplus = sorted(set(limits or {}) - set(walk.known.sizes.values()))
     if surplus:
@@ -1232,7 +1230,7 @@ def _node(walk: Walk, n: NodeId) -> None:
 def _misuse(node: Node) -> str:
     """The part of a node that its operator cannot read, in words: an attribute of another kind; empty where there is
     nothing."""
-    known = schema(node.domain, node.op_type, node.version)
+    known = schema_at(node)
     for name, attribute in node.attributes.items():
         formal = None if known is None else known.attributes.get(name)
         if formal is not None and formal.kind != attribute.kind:

@@ -12,8 +12,6 @@ from sonnx.spec.language.syntax import Span
 from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
-from ..compiled.elements.patterns import is_pattern
-from ..compiled.primitives import einsum_parse
 from ..reading import OF_STRINGS
 from .numbers import (
     Int,
@@ -353,6 +351,8 @@ def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
 
 def _is_pattern(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     """Either way for a text that is not known, or that is not handled."""
+    from ..compiled.elements.patterns import is_pattern
+
     text = arguments[0]
     try:
         if isinstance(text, str):
@@ -366,6 +366,8 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     """A function of the labels of an equation; the last argument, where there is one, is an operand."""
 
     def found(arguments: Arguments, span: Span, scope: Scope) -> Value:
+        from ..compiled.primitives import einsum_parse
+
         text = settle_text(scope, arguments[0])
         ranks = tuple(settle(scope, whole(rank), LENGTHS) for rank in entries(arguments[1], scope))
         try:
@@ -441,7 +443,7 @@ def _repeat(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _cut(value: Value, items: tuple[Value, ...], span: Span, scope: Scope, about: str) -> int:
-    """How many entries a cut leaves in front; a negative number counts as 0."""
+    """The number of entries that a cut leaves in front; a negative number counts as 0."""
     count = whole(value)
     contract(scope, span, at_most(count, len(items)), about)
     if isinstance(count, Term):

@@ -46,7 +46,7 @@ VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 
 SEQUENCES = ((), (1,), (0, 2), (2, 2))
 """The ranks of the tensors in sequences and optionals; an optional with two entries is none, and does no harm."""
 OUTPUTS = ((0,), (0, 0), (0, 0, 0))
-"""How many outputs a list of them has."""
+"""The number of outputs in a list of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,7 +382,7 @@ def instances(operator: CoreOperator) -> Iterator[Instance]:
 
 
 def _limits(operator: CoreOperator) -> tuple[dict[str, int], dict[str, tuple[tuple[int, ...], ...]]]:
-    """How many ranks are tried: of each name with dots and of inputs without a shape, and of the entries of lists."""
+    """The ranks that are tried: of each name with dots and of inputs without a shape, and of the entries of lists."""
     limits: dict[str, int] = {}
     lists: dict[str, tuple[tuple[int, ...], ...]] = {}
     for port in operator.inputs:

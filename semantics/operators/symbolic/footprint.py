@@ -17,6 +17,7 @@ from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import dtype_of, finite_range, has_nan, is_float, is_integer
 from ..application import Application
 from ..compiled.elements import ieee
+from ..compiled.terms import COMPARISONS
 from .elements.exact import NAMES
 from .numbers import Int, Number
 from .statements import Applied, apply, definition, element_at, positions, tensors
@@ -27,9 +28,6 @@ from .values import Element, ElementType, Reads, Scope, Value
 
 
 Scalar = NDArray[np.generic]
-RELATIONS: Mapping[str, np.ufunc] = {
-    "=": np.equal, "!=": np.not_equal, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-}  # fmt: skip
 WIDEST: Final = "double"
 """The type of what has none: numbers beside attributes that are a NaN, an infinity or -0.0."""
 NO_READS: Reads = frozenset()
@@ -72,7 +70,7 @@ class Tracing:
         a, b = traced(left, right.type), traced(right, left.type)
         scope.run.journal |= a.reads | b.reads
         x, y = comparable(a.scalar), comparable(b.scalar)
-        return TRUE if bool(RELATIONS[relation](x, y)) else FALSE
+        return TRUE if bool(COMPARISONS[relation](x, y)) else FALSE
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """A primitive function."""
@@ -147,7 +145,7 @@ def _better(new: Scalar, old: Scalar, greatest: bool, *, first: bool) -> bool:
     strange_x, strange_y = bool(x != x), bool(y != y)
     if strange_x or strange_y:
         return strange_y and not strange_x if first else strange_x and not strange_y
-    return bool(RELATIONS[">" if greatest else "<"](x, y))
+    return bool(COMPARISONS[">" if greatest else "<"](x, y))
 
 
 def comparable(scalar: Scalar) -> Scalar:

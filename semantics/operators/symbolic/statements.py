@@ -11,13 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
 from math import copysign, floor, isfinite, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
-from sonnx.spec.elaborate.declared import declared
-from sonnx.spec.elaborate.schema import Signature, signatures
-from sonnx.spec.elaborate.scope import Ledger
 from sonnx.spec.language.syntax import NOWHERE, Port, Span
 from sonnx.spec.library import specification
 
@@ -54,6 +52,9 @@ from .values import (
     entries,
     remembered,
 )
+
+if TYPE_CHECKING:
+    from sonnx.spec.elaborate.schema import Signature
 
 ENTRIES = 32
 """The entries of a sequence that a definition makes are told apart up to so many."""
@@ -343,14 +344,6 @@ KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meani
 # The smt interpretation of operators, attributes: the values that ONNX's schemas state for absent ones.
 
 
-@cache
-def default_of(operator: str, version: int, name: str) -> Value | None:
-    """The schema's default; None without one. A float is the float32 that the schema means."""
-    found = schema_of(operator, version)
-    stated = None if found is None or name not in found.attributes else found.attributes[name].default
-    return None if stated is None else constant(stated.value)
-
-
 def type_name(stated: ValueType) -> str:
     """A type as the text writes it: float, sequence_float, optional_sequence_float; "" where it is open."""
     if stated.kind not in ("sequence", "optional") or stated.inner is None:
@@ -386,6 +379,10 @@ def constant(value: object) -> Value | None:
 
 def signature_of(operator: CoreOperator) -> Signature:
     """The schema of the newest version that a definition covers."""
+    from sonnx.spec.elaborate.declared import declared
+    from sonnx.spec.elaborate.schema import signatures
+    from sonnx.spec.elaborate.scope import Ledger
+
     if operator.types or operator.name not in signatures():
         return declared(specification().written(operator), Ledger({}, ()))
     return next(s for s in reversed(signatures()[operator.name]) if operator.first <= s.version <= operator.last)
@@ -466,8 +463,18 @@ def definition(name: str, version: int) -> CoreOperator:
 
 
 def defaults(operator: CoreOperator, version: int) -> dict[str, Value | None]:
-    """The attributes that an application does not state: the schema's defaults, None where there is none."""
-    return {name: default_of(operator.name, version, name) for name in signature_of(operator).attributes}
+    """The attributes that an application does not state: the schema's defaults, None where there is none. A float is
+    the float32 that the schema means."""
+    return dict(_defaults(operator, version))
+
+
+@cache
+def _defaults(operator: CoreOperator, version: int) -> Mapping[str, Value | None]:
+    found = schema_of(operator.name, version)
+    formals = {} if found is None else found.attributes
+    own = (name for name, it in operator.names.items() if it.origin == "attribute")
+    stated = {name: formals[name].default if name in formals else None for name in own}
+    return {name: None if default is None else constant(default.value) for name, default in stated.items()}
 
 
 # A definition on concrete shapes: each element of an output as a value of an algebra of elements.

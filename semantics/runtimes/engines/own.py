@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from ..fastpath import Session
 
 SECONDS = 300.0
-"""How long a run of the machine may take."""
+"""The seconds that a run of the machine may take."""
 MEMORY = 1 << 32
-"""How many bytes the memory of the machine may have."""
+"""The bytes that the memory of the machine may have."""
 
 
 @dataclass

@@ -195,7 +195,7 @@ class Worker:
 # ---- Sessions -------------------------------------------------------------------------------------
 
 SECONDS: Final = 300.0
-"""How long opening a model, and running it, may each take."""
+"""The seconds that opening a model, and running it, may each take."""
 
 
 @dataclass

@@ -130,7 +130,7 @@ def _gathered(
 
 @dataclass(frozen=True, slots=True)
 class ScanForm:
-    """How a Scan runs. states, scans, collected: the numbers of states, scan inputs and scan outputs; axes and
+    """A Scan. states, scans, collected: the numbers of states, scan inputs and scan outputs; axes and
     directions (1: from the end) of the scan inputs and outputs, axes as written; negative: whether they may be."""
 
     states: int

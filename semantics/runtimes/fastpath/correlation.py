@@ -74,22 +74,22 @@ class Correlation:
 
     @property
     def each(self) -> int:
-        """How many kernels a group has."""
+        """The number of kernels in a group."""
         return self.kernels // self.group
 
     @property
     def read(self) -> int:
-        """How many channels a kernel reads."""
+        """The number of channels that a kernel reads."""
         return self.channels // self.group
 
     @property
     def taps(self) -> int:
-        """How many positions a kernel has."""
+        """The number of positions of a kernel."""
         return math.prod(self.placed.kernel)
 
     @property
     def positions(self) -> int:
-        """How many positions a kernel visits in an image."""
+        """The number of positions that a kernel visits in an image."""
         return math.prod(self.placed.count)
 
 
@@ -250,7 +250,7 @@ def _by_columns(how: Correlation, itemsize: int) -> Correlate:
 
 
 def _rows(how: Correlation, itemsize: int) -> int:
-    """How many output rows are computed at a time: few enough that their columns stay near the processor, enough that
+    """The output rows that are computed at a time: few enough that their columns stay near the processor, enough that
     products are not narrow."""
     rest = math.prod(how.placed.count[1:])
     row = how.channels * how.taps * rest * itemsize

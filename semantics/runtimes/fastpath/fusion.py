@@ -91,7 +91,7 @@ def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]
 
 
 def _beside(known: Array, rank: int) -> int:
-    """How many channels an operand has where it is one element for each, else -1."""
+    """The number of channels of an operand where it is one element for each, else -1."""
     shape = (1,) * (rank - known.ndim) + known.shape
     return shape[1] if all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
 
@@ -297,7 +297,7 @@ def _chain(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Ch
             raise KernelError("a kernel that was there is gone")
         compute = prepared(kernel, site)
         (written,) = (t for t in node.outputs[:1] if t is not None)
-        schema = schemas.schema(node.domain, node.op_type, node.version)
+        schema = schemas.schema_at(node)
         where = f"{node.path} ({kernel_name(graph.program, n)})"
         singles.append(Single(compute, node.inputs, site.constants, written, schema, where))
         if position == 0 and node.op_type == "Conv":

@@ -52,7 +52,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """How an operator is computed from one since_version to another.
+    """The computation of an operator from one since_version to another.
 
     prepare: reads attributes and packs constant inputs, once for each node. in_place: the operator is applied element
     by element; such a kernel asks `Allocate` for its outputs only, and the memory may be that of an input of the same

@@ -114,7 +114,7 @@ def _folded(work: Preparation, n: NodeId) -> bool:
     node = work.program.model.nodes[n]
     if _is_control(work.program, n) or any(t is not None and t not in work.constants for t in node.inputs):
         return False
-    schema = schemas.schema(node.domain, node.op_type, node.version)
+    schema = schemas.schema_at(node)
     registry = next((it.get_kernel_registry() for it in work.providers if it.name == _FOLDING), None)
     if registry is None or schema is None or schema.determinism == "non-deterministic":
         return False
@@ -163,7 +163,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
     kernel = None if registry is None else registry.look_up_kernel(node)
     if kernel is None or registry is None:
         raise InternalError(f"{where}: a kernel that was there is gone")
-    schema = schemas.schema(node.domain, node.op_type, node.version)
+    schema = schemas.schema_at(node)
     site = site_of(program, n, work.constants)
     if kernel.types is None:
         try:

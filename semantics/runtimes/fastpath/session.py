@@ -17,14 +17,14 @@ from typing import TYPE_CHECKING, Final, overload
 
 import numpy as np
 
-from ...errors import InternalError, ModelError
+from ...errors import ModelError
 from ...machine.execution import WELL_FORMED, check_well_formed
 from ...machine.inputs import bound_inputs, declared_inputs
 from ...model.graph import Model, ValueType
 from ...model.path import quote
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
-from ...operators.application import Application, Outputs, Program, Stuck
+from ...operators.application import Program
 from .arena import Pool, planned
 from .compiled import Compiled, begun, rebuilt, root
 from .execution import Slots, run_planned, run_recorded
@@ -78,7 +78,7 @@ class Session:
     ) -> None:
         self._model = _loaded(model)
         self._providers = chosen_providers(providers)
-        self._program = Program(self._model, _no_meaning)
+        self._program = Program(self._model)
         self._declared = declared_inputs(self._model)
         self._required = tuple(name for name, (_, _, needed) in self._declared.items() if needed)
         self._outputs = {self._model.tensors[t].name: i for i, t in enumerate(self._model.graphs[0].outputs)}
@@ -207,10 +207,6 @@ def _loaded(model: str | Path | Model | ModelProto) -> Model:
     if wrong is not None:
         raise ModelError(f"the model is not well formed: {wrong.rule}, {wrong.premise} {wrong.message}")
     return model
-
-
-def _no_meaning(application: Application) -> Outputs | Stuck:
-    raise InternalError(f"the fast path asks for no meaning of {application.op_type}")
 
 
 def _argument(name: str, stated: ValueType | None) -> NodeArg:

@@ -20,7 +20,7 @@ from .provider import KernelRegistry
 def site_of(program: Program, n: NodeId, constants: Mapping[TensorId, Value]) -> Site:
     """The site of a node of a model that is well formed."""
     node = program.model.nodes[n]
-    form = schemas.schema(node.domain, node.op_type, node.version)
+    form = schemas.schema_at(node)
     stated = program.attributes(n)
     if form is not None:
         stated = {**_defaults(program, form), **stated}

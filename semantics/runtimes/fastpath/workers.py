@@ -25,7 +25,7 @@ Work = Callable[[int, int], None]
 
 
 def threads_of(environment: Mapping[str, str], processors: int) -> int:
-    """How many threads work."""
+    """The number of threads that work."""
     stated = (environment.get(name, "") for name in ("SONNX_THREADS", "OMP_NUM_THREADS"))
     return next((int(it) for it in stated if it.isdecimal() and int(it)), processors)
 

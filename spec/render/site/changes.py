@@ -118,7 +118,7 @@ def compare(old: Operator, new: Operator) -> tuple[Pair, ...]:
 
 
 def summary(pairs: Sequence[Pair]) -> str:
-    """How many parts were changed, added, dropped and left alike."""
+    """The numbers of parts that were changed, added, dropped and left alike."""
     changed = sum(pair.old is not None and pair.new is not None for pair in pairs)
     counts = (
         (changed, "changed"),

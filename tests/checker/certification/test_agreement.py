@@ -18,8 +18,8 @@ import worlds
 import z3
 from sonnx.checker.smt import smtlib, solver
 from sonnx.semantics.facts.structure import Structure, Table
-from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas import evaluate as direct
+from sonnx.semantics.formulas import ground as smt
 from sonnx.spec.language.syntax import Constraint
 from sonnx.spec.library import specification
 from tables import table

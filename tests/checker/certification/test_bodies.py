@@ -13,7 +13,7 @@ import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, parser
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.machine.execution import Limits, Run
 from sonnx.semantics.model.values import Sequence, Value
 from sonnx.spec.library import specification

@@ -18,7 +18,7 @@ from sonnx.checker.certification.queries.scripts import About, scripts
 from sonnx.checker.certification.report import RuleVerdict
 from sonnx.semantics import load_proto
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.spec.library import specification
 
 Case = Callable[[], ModelProto]

@@ -10,7 +10,7 @@ from onnx import ModelProto, parser
 from sonnx.checker.certification.findings import finding
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.model.loader import load
 from sonnx.semantics.operators.application import Stuck

@@ -12,7 +12,7 @@ from onnx import AttributeProto, ModelProto, TensorProto, helper, parser
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.model import Claims, infer
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.language.syntax import clause
 from sonnx.spec.library import specification

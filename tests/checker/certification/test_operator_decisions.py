@@ -6,7 +6,7 @@ import pytest
 from onnx import defs, parser
 from sonnx.checker.certification import rule_sets
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.graph import Graph, Model, Node, Tensor
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Expr, Profile, clause

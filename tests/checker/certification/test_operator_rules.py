@@ -11,8 +11,8 @@ from sonnx.checker.certification.findings import finding
 from sonnx.checker.smt import solver
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas import evaluate as direct
+from sonnx.semantics.formulas import ground as smt
 from sonnx.semantics.model.loader import load_proto
 from sonnx.spec.language.syntax import Profile
 from sonnx.spec.library import specification

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, elaborated, mutations
 from sampling import one_of_each
 from sonnx.checker.commands.definedness import definedness
-from sonnx.checker.definedness.proving import AXES, PROVED, REFUTED, Judgement, Prover, judge
+from sonnx.checker.definedness.proving import AXES, PROVED, REFUTED, Judgement, judge
 from sonnx.checker.definedness.record import (
     COMMAND,
     TABLE,
@@ -22,6 +22,7 @@ from sonnx.checker.definedness.record import (
     verdicts,
     write_records,
 )
+from sonnx.checker.smt.prover import Prover
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Operator

@@ -31,7 +31,7 @@ from sonnx.checker.rechecker.witness import fits
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.model import infer
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification

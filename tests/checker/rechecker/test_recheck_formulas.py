@@ -13,7 +13,7 @@ from sonnx.checker.rechecker.formulas import Context, compiled, instances
 from sonnx.checker.rechecker.text import Text, grammar, texts
 from sonnx.checker.rechecker.values import UNKNOWN, Find, Tables
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.spec.library import specification
 from tables import table
 

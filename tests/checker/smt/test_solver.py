@@ -19,7 +19,7 @@ import worlds
 from sonnx.checker.smt import smtlib, solver
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas import ground as smt
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.spec.library import specification
 from tables import table
@@ -171,7 +171,7 @@ def test_the_text_is_the_same_with_another_hash_seed() -> None:
         f"import sys; sys.path[:0] = {[str(Path(small.__file__).parent)]!r}\n"
         "import small_graphs as s\n"
         "from sonnx.checker.smt import smtlib\n"
-        "from sonnx.semantics.formulas.ground import constraints as smt\n"
+        "from sonnx.semantics.formulas import ground as smt\n"
         "from sonnx.spec.library import specification\n"
         "f = specification()\n"
         "g = s.SmallGraph(4, ((0, 1), (2,)), ((2,), (3,)), (0,), (3,), (1,))\n"

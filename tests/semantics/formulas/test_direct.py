@@ -9,7 +9,7 @@ import pytest
 import worlds
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.spec.language.errors import SpecError
 from sonnx.spec.language.parse import parse
 from sonnx.spec.language.syntax import Constraint, Expr

@@ -8,8 +8,8 @@ import pytest
 import worlds
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import SetTable, ValueTable
-from sonnx.semantics.formulas.ground import constraints as smt
-from sonnx.semantics.formulas.ground.expressions import symbol
+from sonnx.semantics.formulas import ground as smt
+from sonnx.semantics.formulas.ground import symbol
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.spec.language.errors import SpecError
 from tables import table

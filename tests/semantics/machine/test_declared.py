@@ -11,7 +11,7 @@ from onnx import ModelProto, parser
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.formulas.evaluate.constraints import judge
+from sonnx.semantics.formulas.evaluate import judge
 from sonnx.semantics.machine.execution import Run, check_well_formed
 from sonnx.semantics.model.values import Value
 from sonnx.spec.library import specification

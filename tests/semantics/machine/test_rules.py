@@ -14,7 +14,7 @@ import small_graphs
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
-from sonnx.semantics.formulas.evaluate.constraints import evaluate
+from sonnx.semantics.formulas.evaluate import evaluate
 from sonnx.semantics.machine.control import body_of
 from sonnx.semantics.machine.execution import initial
 from sonnx.semantics.machine.phases import Select, Write

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping
 from functools import cache
@@ -12,13 +11,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from command_calls import ENGINES, agrees, owed
 from microsoft_cases import CASES, Case, cases, given, verdict
 from onnx import TensorProto, helper, numpy_helper
 from sampling import CAMPAIGN
 from sonnx.checker.runtimes.differential.judging import Standing
 from sonnx.semantics.operators.application import Application, Outputs
 from sonnx.semantics.operators.compiled.ieee import apply
-from sonnx.spec.cli import run
 from sonnx.spec.library import specification
 
 QUANTIZED = Path(__file__).parents[3] / ".." / "shared" / "models" / "quantized" / "micro_kws"
@@ -97,20 +96,13 @@ def test_the_zero_point_of_a_sum_and_of_a_product_is_added_before_a_tie_is_round
 def test_a_quantized_network_of_these_operators_conforms_and_its_certificate_is_confirmed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, certificate = QUANTIZED / "micro_kws_m_static_qoperator.onnx", tmp_path / "c.json"
-    assert run(["certify", str(path), "--certificate", str(certificate), "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["verdict"] == "CONFORMS"
-    assert run(["recheck", str(certificate), str(path)]) == 0
-    assert capsys.readouterr().out.startswith("CONFIRMED")
+    owed(capsys, QUANTIZED / "micro_kws_m_static_qoperator.onnx", tmp_path / "c.json")
 
 
 @pytest.mark.skipif(not QUANTIZED.is_dir(), reason="the shared models are not at ../shared/models")
-@pytest.mark.parametrize("engine", ["numpy", "onnxruntime"])
+@ENGINES
 def test_a_quantized_network_runs_as_the_text_allows(engine: str) -> None:
-    if engine == "onnxruntime":
-        pytest.importorskip("onnxruntime")
-    path = str(QUANTIZED / "micro_kws_m_static_qoperator.onnx")
-    assert run(["compare", path, "--engine", engine, "--random", "1"]) == 0
+    assert agrees(engine, QUANTIZED / "micro_kws_m_static_qoperator.onnx", "--random", "1")
 
 
 def encoder() -> Any:
@@ -167,21 +159,13 @@ def layer(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("engine", ["numpy", "onnxruntime"])
+@ENGINES
 def test_a_fused_layer_of_bert_runs_as_the_text_allows(engine: str, layer: Path) -> None:
-    if engine == "onnxruntime":
-        pytest.importorskip("onnxruntime")
-    assert run(["compare", str(layer / "encoder.onnx"), "--engine", engine, "--input", str(layer / "inputs.npz")]) == 0
+    assert agrees(engine, layer / "encoder.onnx", "--input", layer / "inputs.npz")
 
 
 def test_a_fused_layer_of_bert_conforms_but_for_what_its_data_owe(
     layer: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, certificate = str(layer / "encoder.onnx"), str(layer / "c.json")
-    assert run(["certify", path, "--certificate", certificate, "--format", "json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["verdict"] == "CONFORMS"
-    owed = [it["id"] for it in report["rules"] if it["verdict"] == "obligation"]
-    assert owed == [f"com.microsoft::EmbedLayerNormalization-1/{it}_in_range" for it in ("words", "segments")]
-    assert run(["recheck", certificate, path]) == 0
-    assert capsys.readouterr().out.startswith("CONFIRMED")
+    ids = [f"com.microsoft::EmbedLayerNormalization-1/{it}_in_range" for it in ("words", "segments")]
+    assert owed(capsys, layer / "encoder.onnx", layer / "c.json") == ids

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 from ml_dtypes import bfloat16
 from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.model.schemas import draws
 from sonnx.semantics.operators.application import Application, Draw, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
-from sonnx.semantics.operators.compiled.drawing import draws
+from sonnx.semantics.operators.compiled.drawing import DRAWING
+from sonnx.spec.language.syntax import clause
+from sonnx.spec.library import specification
 
 F, D, H = np.float32, np.float64, np.float16
 CODES = {1: F, 10: H, 11: D, 16: bfloat16}
@@ -196,3 +199,8 @@ def test_only_texts_that_draw_are_said_to_draw() -> None:
     assert not draws("Relu", 14)
     assert not draws("Nothing", 1)
     assert not draws("Relu", None)
+
+
+def test_what_the_text_says_is_drawn_is_what_can_be_drawn() -> None:
+    functions = specification().functions
+    assert {name for name in functions if clause(functions[name].clauses, "drawn")} == DRAWING.keys()

@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,11 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from command_calls import ENGINES, agrees, owed
 from onnx import TensorProto, helper, numpy_helper
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.operators.compiled import bound
 from sonnx.semantics.operators.compiled.elements.bounds.verdict import judge
-from sonnx.spec.cli import run as command
 
 F, D, H = np.float32, np.float64, np.float16
 Run = Callable[..., Any]
@@ -229,21 +228,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("engine", ["numpy", "onnxruntime"])
+@ENGINES
 def test_a_front_end_runs_as_the_text_allows(engine: str, folder: Path) -> None:
-    if engine == "onnxruntime":
-        pytest.importorskip("onnxruntime")
-    model, inputs = str(folder / "front_end.onnx"), str(folder / "inputs.npz")
-    assert command(["compare", model, "--engine", engine, "--input", inputs]) == 0
+    assert agrees(engine, folder / "front_end.onnx", "--input", folder / "inputs.npz")
 
 
 def test_a_front_end_conforms_and_its_certificate_is_confirmed(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path, certificate = str(folder / "front_end.onnx"), str(folder / "c.json")
-    assert command(["certify", path, "--certificate", certificate, "--format", "json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["verdict"] == "CONFORMS"
-    assert not [it["id"] for it in report["rules"] if it["verdict"] == "obligation"]
-    assert command(["recheck", certificate, path]) == 0
-    assert capsys.readouterr().out.startswith("CONFIRMED")
+    assert not owed(capsys, folder / "front_end.onnx", folder / "c.json")

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 
 from ....model.elements import DType, is_float
+from ...reading import OF_STRINGS
 from ..terms import Array
 from .bounds import integers
 from .bounds.arithmetic import ARITHMETIC
@@ -27,7 +28,6 @@ from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
 from .bounds.storage import compact, is_set, known, lift, packed, storage
 from .ieee import ElementTable, Operation
-from .text import TEXT
 
 
 def _of_text(function: Operation) -> Operation:
@@ -43,7 +43,9 @@ def _of_text(function: Operation) -> Operation:
 @cache
 def operation(name: str, dtype: DType) -> Operation:
     """The operation on sets of elements of a type."""
-    if name in TEXT:
+    if name in OF_STRINGS:
+        from .text import TEXT
+
         return _of_text(TEXT[name])
     if not is_float(dtype):
         return integers.operation(name, dtype)

@@ -16,10 +16,10 @@ import numpy as np
 
 from ....errors import Unsupported
 from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
+from ...reading import OF_STRINGS
 from ..terms import Array
 from . import ieee
 from .ieee import ElementTable, Operation
-from .text import TEXT
 
 Number = int | Fraction
 _OBJECT: Final = np.dtype(object)
@@ -198,7 +198,6 @@ _OPERATIONS: Final[Mapping[str, Operation]] = {
     "min": np.minimum,
     "max": np.maximum,
     "absolute": np.absolute,
-    **{name: _of_text(function) for name, function in TEXT.items()},
     "is_nan": lambda x: np.zeros(np.shape(x), bool),
     "is_infinite": lambda x: np.zeros(np.shape(x), bool),
     "remainder": each(_remainder),
@@ -217,6 +216,10 @@ def operation(name: str, dtype: DType) -> Operation:
         return each(_truncating if is_integer(dtype) else _divide)
     if name == "power":
         return power(dtype, dtype)
+    if name in OF_STRINGS:
+        from .text import TEXT
+
+        return _of_text(TEXT[name])
     return _OPERATIONS[name]
 
 

@@ -24,8 +24,8 @@ from ....model.elements import (
     is_float,
     is_integer,
 )
+from ...reading import OF_STRINGS
 from ..terms import Array
-from .text import TEXT
 
 Operation = Callable[..., Array]
 """Arrays to an array; takes an array for the result as last argument where `takes_out` says so."""
@@ -428,7 +428,6 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
     "acosh": _through_double(np.arccosh),
     "atanh": _through_double(np.arctanh),
     "erf": _through_double(lambda x: np.asarray(_erf(x)).astype(np.float64)),
-    **{name: _numpy(function) for name, function in TEXT.items()},
     **{
         name: _through_double(getattr(np, name)) for name in ("exp", "log", "sin", "cos", "tan", "sinh", "cosh", "tanh")
     },
@@ -439,6 +438,10 @@ OPERATIONS: Final[Mapping[str, Callable[[DType], Operation]]] = {
 @cache
 def operation(name: str, dtype: DType) -> Operation:
     """The operation on elements of a type. Raises InternalError for one that the language does not have."""
+    if name in OF_STRINGS:
+        from .text import TEXT  # few models have strings
+
+        return TEXT[name]
     try:
         make = OPERATIONS[name]
     except KeyError:

@@ -161,7 +161,7 @@ class _Reader:
     at: int = 0
 
     def rest(self) -> str:
-        """What is not yet read."""
+        """The rest, which is not yet read."""
         return self.text[self.at :]
 
     def peek(self) -> str:
@@ -181,7 +181,7 @@ class _Reader:
 
 
 def _alternatives(reader: _Reader, depth: int) -> tuple[Part, int]:
-    """What stands between bars, up to the end or a closing parenthesis; how often the repetitions in it repeat."""
+    """The part between bars, up to the end or a closing parenthesis; how often the repetitions in it repeat."""
     if depth > DEEPEST:
         raise Unsupported(f"A pattern with more than {DEEPEST} nested groups is not handled.")
     choices: list[list[Part]] = [[]]
@@ -212,7 +212,7 @@ def _counted(reader: _Reader, part: Part, times: int) -> tuple[Part, int]:
 
 
 def _repetition(reader: _Reader) -> tuple[int, int | None] | None:
-    """How often at least and at most, as the sign or the braces say that come next; None if neither does."""
+    """The numbers, at least and at most, as the sign or the braces say that come next; None if neither does."""
     if reader.took("*"):
         return 0, None
     if reader.took("+"):
@@ -260,7 +260,7 @@ def _atom(reader: _Reader, depth: int) -> tuple[Part, int]:
 
 
 def _escape(reader: _Reader) -> Characters:
-    """What stands behind a backslash, if it is for characters."""
+    """The characters that a backslash and what follows it stand for, if they are for some."""
     if not reader.peek():
         raise NoPattern("a backslash stands at the end")
     c = reader.take()

@@ -11,7 +11,7 @@ from ..terms import Array
 from .patterns import matches
 
 BLANKS: Final = b" \t\n\v\f\r"
-"""What separates substrings where no delimiter is stated."""
+"""The separators of substrings where no delimiter is stated."""
 
 
 def joined(a: bytes, b: bytes) -> bytes:

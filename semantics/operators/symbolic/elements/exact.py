@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from ....errors import Unsupported
 from ....formulas.terms import FALSE, TRUE, Term
 from ....model.elements import BITS, DOUBLE, FLOATS, INTEGERS, dtype_of, finfo, limits
-from ...compiled.elements import exact as exact_elements
 from ..numbers import Int, Number, Real, add, choose, multiply, order, rational, real, subtract
 from ..values import Element, ElementType, Scope, Value
 
@@ -206,6 +205,8 @@ def _function(name: str, kind: str, values: Sequence[Number]) -> Number:
 
 def _known(name: str, kind: str, values: Sequence[Number]) -> Number:
     """A function where its value is exact: a root of a square, exp at 0. The type matters to few."""
+    from ...compiled.elements import exact as exact_elements
+
     made = [np.array(_constant(value), dtype=object) for value in values]
     dtype = dtype_of(kind) if name in ("power", "quotient") else DOUBLE
     try:

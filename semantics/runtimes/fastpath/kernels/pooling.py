@@ -253,7 +253,7 @@ def _average_pool(site: Site) -> Compute:
 
 
 def _counts(placed: Placed, padding_counts: bool) -> Array:
-    """How many elements each position of the window has, as doubles."""
+    """The number of elements at each position of the window, as doubles."""
     counts = np.ones((), np.float64)
     for axis, count in enumerate(placed.count):
         number = np.zeros(count)

@@ -21,7 +21,7 @@ from sonnx.checker.smt import solver as ground
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.model import infer
-from sonnx.semantics.formulas.ground import constraints as smt
+from sonnx.semantics.formulas import ground as smt
 from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 

@@ -24,7 +24,7 @@ from sonnx.checker.certification.report import Report, RuleVerdict
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.facts.inference.model import infer
 from sonnx.semantics.facts.structure import Structure
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.model.loader import load
 from sonnx.spec.library import specification
 

@@ -9,6 +9,7 @@ from itertools import combinations, permutations, product
 from hypothesis import given
 from hypothesis import strategies as st
 from onnx import parser
+from planned_lifetimes import lifetimes
 from sonnx.semantics.machine.allocation.plan import (
     BEFORE,
     Allocation,
@@ -17,7 +18,6 @@ from sonnx.semantics.machine.allocation.plan import (
     aligned,
     arena,
     check,
-    lifetimes,
     lower_bound,
     simple,
 )

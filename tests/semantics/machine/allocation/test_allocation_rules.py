@@ -9,7 +9,7 @@ from itertools import product
 from random import Random
 
 from sonnx.semantics.facts.structure import Key, SetTable, Structure, Table, Value, ValueTable
-from sonnx.semantics.formulas.evaluate import constraints as direct
+from sonnx.semantics.formulas import evaluate as direct
 from sonnx.semantics.machine.allocation.plan import Allocation, AllocationPlan, Lifetime, check
 from sonnx.spec.language.syntax import Expr
 from sonnx.spec.library import specification

@@ -29,7 +29,7 @@ MARGIN: Final = 4
 
 @cache
 def accuracy(name: str) -> int:
-    """How many units in the last place of the result a function of the specification may be off."""
+    """The units in the last place of the result that a function of the specification may be off."""
     stated = specification().functions[name].accuracy
     if stated is None:
         raise InternalError(f"the specification states no accuracy of {name}")
@@ -143,7 +143,7 @@ def _exact_at(shape: Shape, argument: Array, value: Array) -> Array:
 
 
 def _lowered(value: Array, ulps: int, dtype: DType, exact: Array) -> Array:
-    """The value less its tolerance."""
+    """The value minus its tolerance."""
     overflow = np.isinf(value) & (value > 0) & ~exact
     base = np.where(overflow, np.finfo(np.float64).max, value)
     lower = base - (ulps * unit(base, dtype) + MARGIN * unit(base, DOUBLE))

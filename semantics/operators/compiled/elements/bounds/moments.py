@@ -25,7 +25,7 @@ from .storage import FLOAT_SET, either, opened
 
 U: Final = 2.0**-53
 PIECE: Final = 1 << 14
-"""How many sums are finished at a time."""
+"""The number of sums that are finished at a time."""
 QUANTA: Final = (1.0, 2.0**-6, 2.0**-12)
 """The grids on which data is looked for that sums up without rounding."""
 

@@ -20,7 +20,7 @@ from .rounding import limits
 from .storage import Opened, is_set, known_numbers, opened
 
 PACKED = 1 << 23
-"""How many elements of a factor are packed at a time."""
+"""The number of elements of a factor that are packed at a time."""
 
 Sum = Callable[[Frame], Moments]
 
@@ -67,7 +67,7 @@ def products(fold: Fold, node: Node, space: Space) -> Sum | None:
         mask = None if fold.guard is True else run_of(fold_terms(fold, fold.guard, space, box))
         steps = tuple(hi - lo for lo, hi in (box[axis] for axis in fold.axes))
         parts.append(Part(run_of(_plain(first, inner)), run_of(_plain(second, inner)), steps, mask, masks_left))
-    pack = _Pack(roles, space, first, second, len(fold.axes))
+    pack = _Pack(roles, space, len(fold.axes))
     shape, smallest = over(space, node.axes), limits(node.type)[1]
 
     def run(frame: Frame) -> Moments:
@@ -102,12 +102,10 @@ def _plain(term: Operand, space: Space) -> Code:
 
 @dataclass(frozen=True, slots=True)
 class _Pack:
-    """How factors become matrices (both, left, steps) and (both, steps, right), and the product an array of outputs."""
+    """The matrices of factors (both, left, steps) and (both, steps, right), and the product an array of outputs."""
 
     roles: Roles
     space: Space
-    first: Operand
-    second: Operand
     count: int
 
     def matrix(self, x: Array, steps: tuple[int, ...], *, left: bool) -> Array:
