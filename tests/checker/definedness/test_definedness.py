@@ -92,7 +92,7 @@ def listed(mutation: Mutation) -> bool:
     return f"{mutation.kind} {mutation.what}" in exceptions() or mutation.name in exceptions()
 
 
-SAMPLE = {"Conv-11", "MatMul-1", "Gather-1", "Reshape-5", "Concat-4", "Flatten-11"}
+SAMPLE = {"MatMul-1", "Gather-1", "Concat-4", "Flatten-11"}
 """The definitions whose mutations are always tried."""
 
 
@@ -125,7 +125,7 @@ def test_the_record_and_the_exceptions_say_the_same() -> None:
     assert tested == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
 
 
-PROVED_ANEW = {"Conv-11", "Split-13", "Cast-24", "Pad-11", "ReduceSum-13", "MatMulInteger-10"}
+PROVED_ANEW = {"Split-13", "Cast-24", "Pad-11"}
 """The definitions that are always judged as the record was made; the campaign judges all."""
 
 
