@@ -12,27 +12,31 @@ import pytest
 
 ROOT = Path(__file__).parent
 LONGEST = (
-    "proofs/test_theorems.py",
     "checker/certification/test_attacked_verdicts.py",
-    "checker/certification/queries/test_scripts.py",
     "checker/definedness/test_definedness.py",
-    "proofs/test_forging.py",
     "checker/certification/test_command.py",
-    "proofs/test_findings.py",
-    "checker/certification/test_examples.py",
-    "checker/rechecker/test_recheck_mutations.py",
-    "semantics/runtimes/test_backend.py",
-    "spec/test_cli.py",
-    "proofs/test_command.py",
-    "spec/render/site/test_site.py",
-    "spec/test_library.py",
-    "checker/certification/test_shared_models.py",
     "checker/certification/test_shared_domains.py",
+    "checker/certification/test_shared_models.py",
+    "checker/rechecker/test_recheck_mutations.py",
+    "proofs/test_theorems.py",
+    "checker/certification/queries/test_scripts.py",
+    "semantics/debugger/test_debug_command.py",
     "checker/rechecker/test_recheck.py",
-    "test_layers.py",
-    "semantics/debugger/dap/test_running.py",
+    "checker/certification/test_batch.py",
+    "checker/certification/test_function_definitions.py",
+    "semantics/runtimes/test_backend.py",
+    "proofs/test_command.py",
+    "checker/certification/test_invalid_models.py",
+    "checker/certification/test_default_verdict.py",
+    "checker/certification/test_examples.py",
+    "checker/rechecker/test_forged_certificates.py",
+    "semantics/operators/compiled/test_exact.py",
+    "spec/test_cli.py",
+    "proofs/test_findings.py",
+    "semantics/debugger/test_terminal.py",
+    "semantics/operators/symbolic/test_symbolic.py",
 )
-"""The files that take ten seconds and more, or nearly."""
+"""The files that take five seconds and more, or nearly."""
 
 
 def pytest_configure() -> None:

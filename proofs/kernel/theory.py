@@ -127,8 +127,12 @@ def general(theorem: Property, t: Translation) -> Argument:
 
 def closed(theory: Theory, theorem: Property, t: Translation) -> Argument:
     """A theorem as later ones use it: the constraints that it needs imply it for all values of its parameters."""
-    needed = [hypothesis.formula for hypothesis in needs(theory, theorem, t) if hypothesis.kind == "constraint"]
+    needed = [_constraint(theory, name, t) for name in theorem.needs if name in theory.text.constraints]
     return implication(conjunction(needed), general(theorem, t))
+
+
+def _constraint(theory: Theory, name: str, t: Translation) -> Argument:
+    return t.formula(theory.text.constraints[name].formula, {})
 
 
 # ---- Sorts without elements -------------------------------------------------------------------
@@ -198,7 +202,7 @@ def needs(theory: Theory, theorem: Property, t: Translation) -> tuple[Hypothesis
     made = []
     for name in theorem.needs:
         if name in theory.text.constraints:
-            made.append(Hypothesis("constraint", name, t.formula(theory.text.constraints[name].formula, {})))
+            made.append(Hypothesis("constraint", name, _constraint(theory, name, t)))
         elif theory.property(name).kind == "law":
             made.append(Hypothesis("law", name, general(theory.property(name), t)))
         else:

@@ -186,6 +186,7 @@ def render(folder: Path, form: str) -> None:
     from .. import parsed, project
     from ..library import specification
 
+    folder.mkdir(parents=True, exist_ok=True)  # before the work: a folder that cannot be made is told at once
     texts = {**parsed.read_texts(), **project.texts()}
     if form == "html":
         from ..render.site import site

@@ -16,9 +16,12 @@ from pathlib import Path
 
 import pytest
 import rich_click as click
+from sampling import left
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec import cli
 from sonnx.spec.language.parse import parse
+from sonnx.spec.parsed import read_texts
+from sonnx.spec.render.site.examples import executor, read_examples
 from texts import few
 
 RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
@@ -289,16 +292,28 @@ def test_spec_print_refuses_what_it_cannot_read(
     assert shown in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(("form", "index"), [("html", "index.html"), ("markdown", "index.md")])
+@pytest.mark.parametrize(("form", "index"), [left(("html", "index.html")), ("markdown", "index.md")])
 def test_spec_render_writes_the_pages(tmp_path: Path, form: str, index: str) -> None:
     assert cli.run(["spec", "render", str(tmp_path / "out"), "--format", form]) == 0
     assert (tmp_path / "out" / index).is_file()
 
 
-def test_spec_render_into_a_file_is_a_usage_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("sonnx.spec.render.site.site", lambda *_: {"index.html": "a page"})
+def test_spec_render_writes_the_site_with_its_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The pages that it is given; the campaign makes the whole site."""
+
+    def site(_specification: object, texts: dict[str, str], examples: tuple[object, ...], *made: object) -> object:
+        assert texts == read_texts() and repr(examples) == repr(read_examples())  # some hold NaN
+        assert made == (executor(), ("a session",))
+        return {"index.html": "a page", "below/page.html": "another one"}
+
+    monkeypatch.setattr("sonnx.spec.render.site.site", site)
+    monkeypatch.setattr("sonnx.spec.render.site.own_operator.recorded", lambda: ("a session",))
+    assert cli.run(["spec", "render", str(tmp_path / "out")]) == 0
+    assert (tmp_path / "out" / "index.html").read_text() == "a page"
+    assert (tmp_path / "out" / "below" / "page.html").read_text() == "another one"
+
+
+def test_spec_render_into_a_file_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "file").write_text("")
     assert cli.run(["spec", "render", str(tmp_path / "file")]) == 2
     assert cli.run(["spec", "render", str(tmp_path / "file" / "below")]) == 2

@@ -21,13 +21,17 @@ def sampled(cases: Iterable[Any], count: int) -> list[Any]:
     return [case if number in chosen else left(case) for number, case in enumerate(every)]
 
 
-def one_of_each(cases: Iterable[Any], kind: Callable[[Any], object]) -> list[Any]:
-    """All cases as parameters; of each kind all but one, which is drawn, are left to the campaign."""
+def one_of_each(cases: Iterable[Any], kind: Callable[[Any], object], most: int | None = None) -> list[Any]:
+    """All cases as parameters; of each kind all but one, which is drawn, are left to the campaign.
+
+    most: of how many kinds, which are drawn too; without it of all.
+    """
     every = list(cases)
     kinds: dict[object, list[int]] = {}
     for number, case in enumerate(every):
         kinds.setdefault(kind(case), []).append(number)
-    chosen = {random.Random(f"{name}").choice(numbers) for name, numbers in kinds.items()}
+    names = list(kinds) if most is None else random.Random(len(kinds)).sample(list(kinds), min(most, len(kinds)))
+    chosen = {random.Random(f"{name}").choice(kinds[name]) for name in names}
     return [case if number in chosen else left(case) for number, case in enumerate(every)]
 
 

@@ -54,7 +54,7 @@ def test_no_graph_constraint_is_left_out() -> None:
 # ---- All small graphs -------------------------------------------------------------------------
 
 
-SAMPLE = 0.03
+SAMPLE = 0.015
 """The part of the graphs that is drawn for a run of all tests; the campaign takes them all."""
 
 

@@ -1,5 +1,6 @@
 """`sonnx certify` of several models: which are meant, one exit code and one report for all, interrupts."""
 
+import io
 import json
 import os
 import re
@@ -14,6 +15,7 @@ from xml.etree import ElementTree
 
 import pytest
 from command_calls import called
+from sampling import left
 from sonnx.checker.certification.batch import outcomes
 from sonnx.checker.certification.examples import write
 from sonnx.checker.certification.report import Report
@@ -128,22 +130,23 @@ def test_certificates_of_several_models_lie_in_a_folder_and_are_confirmed(
     assert called(capsys, "recheck", tmp_path / "deep" / "b.onnx.json", "deep/b.onnx")[:2] == (0, "CONFIRMED\n")
 
 
-def _piped(data: bytes, *arguments: object) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run([*SONNX, "certify", *map(str, arguments)], input=data, capture_output=True, timeout=120)
-
-
-def test_standard_input_is_a_model(folder: Path) -> None:
-    done = _piped((folder / "a.onnx").read_bytes(), "-", "-q")
+def test_standard_input_is_a_model(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = (folder / "a.onnx").read_bytes()
+    done = subprocess.run([*SONNX, "certify", "-", "-q"], input=model, capture_output=True, timeout=120, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"stdin CONFORMS to sonnx.\n", b"")
-    wrong = _piped(b"no model", "-")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith(b"error: standard input") and wrong.stderr.count(b"\n") == 1
-    among = _piped((folder / "a.onnx").read_bytes(), "-", folder / "deep" / "b.onnx", "-q")
-    assert (among.returncode, among.stdout) == (1, b"2 models: 1 CONFORMS, 1 VIOLATES\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"no model")))
+    code, _, err = called(capsys, "certify", "-")
+    assert code == 2
+    assert err.startswith("error: standard input") and err.count("\n") == 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(model)))
+    code, out, _ = called(capsys, "certify", "-", folder / "deep" / "b.onnx", "-q")
+    assert (code, out) == (1, "2 models: 1 CONFORMS, 1 VIOLATES\n")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(("stop", "code"), [(signal.SIGINT, 130), left((signal.SIGTERM, 143))])
 def test_after_an_interrupt_the_report_has_what_is_done_and_no_process_is_left(
     folder: Path, tmp_path: Path, stop: signal.Signals, code: int
 ) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, TensorProto, ValueInfoProto, helper, parser
+from sampling import left
 from sonnx.semantics import load_proto, run
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas import evaluate as direct
@@ -328,10 +329,11 @@ def _drawn(choose: random.Random, count: int) -> Iterator[Shape]:
         )
 
 
-def test_what_the_rules_accept_never_gets_stuck() -> None:
+@pytest.mark.parametrize("count", [100, left(400)])
+def test_what_the_rules_accept_never_gets_stuck(count: int) -> None:
     """And what they do not accept mostly does: the rules are not simply strict."""
     accepted = stuck = 0
-    for shape in shapes(400, 13):
+    for shape in shapes(count, 13):
         if shape.states + shape.gives == 0 or not any(shape.named):
             continue
         model, given = made(shape)
@@ -342,4 +344,4 @@ def test_what_the_rules_accept_never_gets_stuck() -> None:
         accepted += 1
         assert done.stuck is None, (shape, done.stuck)
         assert len(done.outputs) == len(model.graph.output), shape
-    assert accepted > 50 and stuck > 80
+    assert accepted > count // 8 and stuck > count // 5

@@ -140,10 +140,9 @@ def test_the_three_forms_of_the_working_group_example_get_one_verdict(folder: Pa
 
 def test_reports_are_equal_from_run_to_run_and_without_asserts(folder: Path) -> None:
     arguments = ("certify", folder / "working-group.onnx", "--format", "json", "--rules", "all")
-    one = process(*arguments, PYTHONHASHSEED="1")
-    two = process(*arguments, python=("-O",), PYTHONHASHSEED="2", LC_ALL="C")
+    other = process(*arguments, python=("-O",), PYTHONHASHSEED="2", LC_ALL="C")
     here = sonnx(*arguments)
-    assert (one.returncode, one.stdout) == (two.returncode, two.stdout) == (here.returncode, here.stdout)
+    assert (other.returncode, other.stdout) == (here.returncode, here.stdout)
 
 
 @pytest.mark.parametrize("form", ["text", "json", "sarif", "html"])

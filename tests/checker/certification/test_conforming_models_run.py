@@ -18,7 +18,7 @@ from judged_models import judged, wrong
 from sonnx.semantics.facts.inference import model as claims
 from warm_inference import WORKER, warm
 
-SUITE = range(24)
+SUITE = range(12)
 CAMPAIGN = range(1_000, 1_000 + int(os.environ.get("SONNX_CAMPAIGN_MODELS", "20000")))
 BLOCK = 25
 
@@ -35,7 +35,7 @@ def test_random_models_that_conform_run(records: list[dict[str, object]]) -> Non
 
 def test_random_models_are_of_all_kinds(records: list[dict[str, object]]) -> None:
     verdicts = Counter(str(it["verdict"]) for it in records)
-    assert verdicts["CONFORMS"] > 5 and verdicts["VIOLATES"] > 10
+    assert verdicts["CONFORMS"] > 2 and verdicts["VIOLATES"] > 4
 
 
 @pytest.mark.campaign

@@ -54,7 +54,7 @@ def text_of(operator: CoreOperator) -> str:
     return specification().written(operator).span.file
 
 
-@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of), ids=label)
+@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of, 30), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
@@ -93,7 +93,7 @@ def listed(mutation: Mutation) -> bool:
     return f"{mutation.kind} {mutation.what}" in exceptions() or mutation.name in exceptions()
 
 
-SAMPLE = {"Conv-11", "MatMul-1", "Gather-1", "Reshape-5", "Concat-4", "Flatten-11"}
+SAMPLE = {"MatMul-1", "Gather-1", "Concat-4", "Flatten-11"}
 """The definitions whose mutations are always tried."""
 
 
@@ -126,7 +126,7 @@ def test_the_record_and_the_exceptions_say_the_same() -> None:
     assert tested == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
 
 
-PROVED_ANEW = {"Conv-11", "Split-13", "Cast-24", "Pad-11", "ReduceSum-13", "MatMulInteger-10"}
+PROVED_ANEW = {"Split-13", "Cast-24", "Pad-11"}
 """The definitions that are always judged as the record was made; the campaign judges all."""
 
 

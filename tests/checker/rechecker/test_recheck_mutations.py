@@ -345,10 +345,10 @@ def test_the_genuine_certificates_are_confirmed_and_are_themselves(forge: Forge,
             assert rightly(forge, name, statement), (name, rules, strict)
 
 
-def test_a_hundred_and_fifty_random_changes_confirm_nothing_wrong(forge: Forge) -> None:
+def test_fifty_random_changes_confirm_nothing_wrong(forge: Forge) -> None:
     """A thousand of each of 50 seeds in the campaign."""
-    found = campaign(forge, 1001, 150)
-    assert found["REFUTED"] > 45
+    found = campaign(forge, 1001, 50)
+    assert found["REFUTED"] > 12
 
 
 SEEDS = range(int(os.environ.get("SONNX_CAMPAIGN_CHANGES", "50000")) // 1000)

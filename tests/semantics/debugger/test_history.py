@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from debugger_models import GIVEN, NESTED, answer, model, nested, session, stopped
 from random_models import random_model
+from sampling import seeds
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.debugger.session.motion import seek, step, stepi
 from sonnx.semantics.debugger.session.session import Session
@@ -24,7 +25,7 @@ from sonnx.semantics.resources.persistent import items
 from tables import table
 
 SCHEDULES = (Schedule(), Schedule("random", 3), Schedule("demand"))
-SEEDS = range(8)
+SEEDS = seeds(8, 3)
 
 
 def opened(seed: int, schedule: Schedule, **options: int) -> tuple[Session, Model, dict[str, object]]:
@@ -40,9 +41,14 @@ def same(history: History, index: int, model: Model, states: tuple[object, ...])
     assert history.at(index).next == n
 
 
+@pytest.mark.parametrize("drawn", SEEDS)
 @table("schedule", SCHEDULES, ids=str)
-@table("seed", SEEDS)
-def test_seeking_gives_the_states_of_a_run_in_any_order(seed: int, schedule: Schedule) -> None:
+def test_seeking_gives_the_states_of_a_run_in_any_order(drawn: range, schedule: Schedule) -> None:
+    for seed in drawn:
+        seek_all(seed, schedule)
+
+
+def seek_all(seed: int, schedule: Schedule) -> None:
     found, loaded, inputs = opened(seed, schedule)
     states = run(loaded, inputs, schedule).states  # type: ignore[arg-type]
     last = len(states) - 1
@@ -66,14 +72,15 @@ def test_moments_that_were_dropped_are_made_again(kept: int) -> None:
     assert list(few.history.writes(0, 25)) == list(all_.history.writes(0, 25))
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-@pytest.mark.parametrize("seed", SEEDS)
-def test_a_step_back_undoes_a_step_and_a_phase_back_a_phase(seed: int, schedule: Schedule) -> None:
-    found, _, _ = opened(seed, schedule)
-    last = found.history.finish().index
-    for index in range(last):
-        there = undone(seek(found, index).session)
-        assert (there.index, there.phase) == (index + 1, 0)
+@pytest.mark.parametrize("drawn", SEEDS)
+@table("schedule", SCHEDULES, ids=str)
+def test_a_step_back_undoes_a_step_and_a_phase_back_a_phase(drawn: range, schedule: Schedule) -> None:
+    for seed in drawn:
+        found, _, _ = opened(seed, schedule)
+        last = found.history.finish().index
+        for index in range(last):
+            there = undone(seek(found, index).session)
+            assert (there.index, there.phase) == (index + 1, 0)
 
 
 def undone(here: Session) -> Session:
@@ -118,10 +125,11 @@ def forks(found: Session, seed: int) -> Iterator[Session]:
                 return
 
 
+@pytest.mark.parametrize("drawn", SEEDS)
 @pytest.mark.parametrize("schedule", SCHEDULES, ids=str)
-def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: Schedule) -> None:
+def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: Schedule, drawn: range) -> None:
     kinds = []
-    for seed in SEEDS:
+    for seed in drawn:
         found, _, _ = opened(seed, schedule, kept=3)
         for fork in forks(found, seed):
             kinds.append(fork.history.label)
@@ -144,7 +152,7 @@ def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: 
                 if index == last:
                     break
                 undone(here)
-    assert kinds.count("changed") >= 3 and kinds.count("") >= 3
+    assert kinds.count("changed") >= len(drawn) // 2 and kinds.count("") >= len(drawn) // 2
 
 
 def replay(history: History) -> list[State]:

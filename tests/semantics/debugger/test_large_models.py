@@ -12,6 +12,7 @@ from debugger_models import answer, session, stopped, text
 from light_models import image, light_model
 from onnx import helper
 from planted_faults import layers, planted, recorded_wrongly
+from sampling import CAMPAIGN
 from sonnx.semantics import load_proto
 from sonnx.semantics.debugger.display.answers import Rows
 from sonnx.semantics.debugger.session.opening import opened_model
@@ -48,6 +49,7 @@ def test_a_planted_nan_among_ten_thousand_nodes_is_found_with_its_cause() -> Non
     assert "sqrt(-1e+30) = nan" in text(found, "why-nan planted[0, 42]")
 
 
+@CAMPAIGN
 def test_a_planted_overflow_in_a_net_of_the_size_of_resnet_is_found() -> None:
     proto = light_model("resnet50")
     what = planted(proto, image(proto), "overflow", 0.2)
@@ -55,6 +57,7 @@ def test_a_planted_overflow_in_a_net_of_the_size_of_resnet_is_found() -> None:
     assert "3e+38 * 4.0 = inf" in text(found, f"why-nan planted{list(what.element)}")
 
 
+@CAMPAIGN
 def test_a_planted_divergence_from_a_recorded_run_is_found(tmp_path: Path) -> None:
     proto, inputs = layers(4000, 64)
     node, element = recorded_wrongly(load_proto(proto), inputs, tmp_path / "run.trace")

@@ -66,7 +66,7 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("example", sampled(EXAMPLES, 2))
+@pytest.mark.parametrize("example", sampled(EXAMPLES, 1))
 def test_every_rule_of_an_example_is_decided_as_it_is_judged(folder: Path, example: str, solver: str) -> None:
     model = load(folder / f"{example}.onnx")
     claims = infer(model, 60)
@@ -130,13 +130,13 @@ COMPUTED = ("[i * i for", "len({")
 """Lists and sizes that are computed have no script."""
 
 
-def asked_of_one(formulas: Iterable[str]) -> list[Any]:
-    """Each formula with each solver; all but one of these, which is drawn, are left to the campaign."""
-    return one_of_each(((formula, solver) for formula in formulas for solver in SOLVERS), itemgetter(0))
+def asked_of_one(formulas: Iterable[str], most: int) -> list[Any]:
+    """Each formula with each solver; all but one of these, for so many formulas, are left to the campaign."""
+    return one_of_each(((formula, solver) for formula in formulas for solver in SOLVERS), itemgetter(0), most)
 
 
 @pytest.mark.parametrize(
-    ("formula", "solver"), asked_of_one(f for f in worlds.HOLD if not any(part in f for part in COMPUTED))
+    ("formula", "solver"), asked_of_one((f for f in worlds.HOLD if not any(part in f for part in COMPUTED)), 30)
 )
 def test_a_formula_of_the_language_means_what_the_text_says(formula: str, solver: str) -> None:
     facts, functions = worlds.structure(), worlds.functions()
@@ -149,7 +149,7 @@ def test_a_formula_of_the_language_means_what_the_text_says(formula: str, solver
 
 
 @pytest.mark.parametrize(
-    ("formula", "solver"), asked_of_one(f for f in worlds.UNKNOWN if f not in DECIDED_BY_ANY_VALUE)
+    ("formula", "solver"), asked_of_one((f for f in worlds.UNKNOWN if f not in DECIDED_BY_ANY_VALUE), 10)
 )
 def test_what_the_model_leaves_open_is_open(formula: str, solver: str) -> None:
     asked = scripts(worlds.constraint(formula), worlds.functions(), worlds.structure(), About())

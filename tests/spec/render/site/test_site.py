@@ -7,7 +7,8 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cached_property
 from html import unescape
 from pathlib import Path
 
@@ -37,50 +38,63 @@ def execute(example: Example, signature: Signature) -> Executed:
 TEXTS = parsed.read_texts()
 
 
-@cache
-def built() -> library.Specification:
-    return library.build(TEXTS)
+@dataclass(frozen=True)
+class Site:
+    """A site, rendered once. read: the pages, read as HTML."""
+
+    texts: Mapping[str, str]
+
+    @cached_property
+    def built(self) -> library.Specification:
+        return library.build(self.texts)
+
+    @cached_property
+    def pages(self) -> dict[str, str]:
+        return site(self.built, self.texts)
+
+    @cached_property
+    def read(self) -> dict[str, Page]:
+        return {name: Page(text) for name, text in self.pages.items()}
 
 
-@cache
-def pages() -> dict[str, str]:
-    """The site, rendered once."""
-    return site(built(), TEXTS)
+FEW = Site(few() | {name: text for name, text in TEXTS.items() if name.startswith("6-properties/")})
+ALL = Site(TEXTS)
+SITES = [pytest.param(FEW, id="few"), pytest.param(ALL, id="all", marks=CAMPAIGN)]
+"""The site of a few operators and of all that is not one, and the whole one in the campaign."""
+of_a_site = pytest.mark.parametrize("made", SITES)
 
 
-@cache
-def read() -> dict[str, Page]:
-    """The pages, read as HTML."""
-    return {name: Page(text) for name, text in pages().items()}
+@of_a_site
+def test_every_file_and_every_operator_has_a_page(made: Site) -> None:
+    titles = re.findall(r"<h1>(.*?)</h1>", "".join(made.pages.values()))
+    assert len(titles) == len(made.pages) == len(set(titles))
+    assert {operator_page(name) for name in made.built.operators} <= made.pages.keys()
+    assert len(made.pages) == 4 + len(made.texts) + len(made.built.operators)
 
 
-def test_every_file_and_every_operator_has_a_page() -> None:
-    titles = re.findall(r"<h1>(.*?)</h1>", "".join(pages().values()))
-    assert len(titles) == len(pages()) == len(set(titles))
-    assert {operator_page(name) for name in built().operators} <= pages().keys()
-    assert len(pages()) == 4 + len(TEXTS) + len(built().operators)
-
-
-def test_every_declaration_stands_on_the_site_with_its_sentence() -> None:
-    text = unescape(re.sub(r"<[^>]*>", "", "".join(pages().values())))
-    for file in built().files.values():
+@of_a_site
+def test_every_declaration_stands_on_the_site_with_its_sentence(made: Site) -> None:
+    text = unescape(re.sub(r"<[^>]*>", "", "".join(made.pages.values())))
+    for file in made.built.files.values():
         for declared in file.declarations:
             assert declared.doc.replace("`", "") in text
 
 
-def test_every_page_can_be_reached_from_the_entrance() -> None:
+@of_a_site
+def test_every_page_can_be_reached_from_the_entrance(made: Site) -> None:
     reached, waiting = set(), ["index.html"]
     while waiting:
         name = waiting.pop()
         if name not in reached:
             reached.add(name)
-            waiting += [a.partition("#")[0] for a in read()[name].values("href") if not a.startswith("#")]
-    assert reached == pages().keys()
+            waiting += [a.partition("#")[0] for a in made.read[name].values("href") if not a.startswith("#")]
+    assert reached == made.pages.keys()
 
 
-def test_pages_are_balanced_and_every_link_has_a_target() -> None:
-    targets = {name: set(page.values("id")) for name, page in read().items()}
-    for name, page in read().items():
+@of_a_site
+def test_pages_are_balanced_and_every_link_has_a_target(made: Site) -> None:
+    targets = {name: set(page.values("id")) for name, page in made.read.items()}
+    for name, page in made.read.items():
         assert not page.wrong and not page.open, name
         identifiers = list(page.values("id"))
         assert len(identifiers) == len(set(identifiers)), name
@@ -90,12 +104,13 @@ def test_pages_are_balanced_and_every_link_has_a_target() -> None:
             assert not fragment or fragment in targets[target], (name, address)
 
 
-def test_pages_load_nothing_and_run_nothing() -> None:
-    for name, page in read().items():
+@of_a_site
+def test_pages_load_nothing_and_run_nothing(made: Site) -> None:
+    for name, page in made.read.items():
         tags = page.tags
         assert not {tag for tag, _ in tags} & {"script", "link", "img", "iframe", "object", "form", "base"}, name
         assert not [a for _, attributes in tags for a in attributes if a.startswith("on") or a in ("style", "src")]
-        style = re.search(r"<style>(.*?)</style>", pages()[name], re.DOTALL)
+        style = re.search(r"<style>(.*?)</style>", made.pages[name], re.DOTALL)
         assert style is not None and "url(" not in style[1] and "@import" not in style[1], name
         digest = base64.b64encode(hashlib.sha256(style[1].encode()).digest()).decode()
         policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
@@ -103,10 +118,11 @@ def test_pages_load_nothing_and_run_nothing() -> None:
         assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in [a for _, a in tags], name
 
 
-def test_what_is_wide_scrolls_in_a_box_of_its_own() -> None:
-    for name, page in read().items():
+@of_a_site
+def test_what_is_wide_scrolls_in_a_box_of_its_own(made: Site) -> None:
+    for name, page in made.read.items():
         depth: list[str] = []
-        for match in re.finditer(r"<(/?)(div|details|table|math|pre)\b([^>]*)>", pages()[name]):
+        for match in re.finditer(r"<(/?)(div|details|table|math|pre)\b([^>]*)>", made.pages[name]):
             closing, tag, attributes = match.groups()
             if closing:
                 depth.pop()
@@ -204,11 +220,11 @@ def test_a_requirement_leads_to_the_rule_that_demands_it() -> None:
 
 
 def test_what_a_theorem_rests_on_and_what_a_finding_names_are_links() -> None:
-    page = re.sub(r"\s*\n\s*", "", pages()["properties-4-order.html"])
+    page = re.sub(r"\s*\n\s*", "", FEW.pages["properties-4-order.html"])
     (rests,) = re.findall(r'id="Determinism".*?<dt>Rests on</dt><dd>(.*?)</dd>', page)
     assert '<a href="properties-4-order.html#OrderIndependence">OrderIndependence</a>, ' in rests
     assert '<a href="2-wellformed.html#Acyclic">Acyclic</a>, ' in rests
-    page = re.sub(r"\s*\n\s*", "", pages()["properties-9b-findings.html"])
+    page = re.sub(r"\s*\n\s*", "", FEW.pages["properties-9b-findings.html"])
     assert '<dt>Does not follow from</dt><dd><a href="2-wellformed.html#SingleAssignment">' in page and "⊬" in page
 
 
