@@ -212,10 +212,10 @@ def _assigned(
             if formal.type in form.type_constraints and formal.homogeneous:
                 variables.setdefault(formal.type, []).extend(offset + position for position in positions)
     return _Ports(
-        given_inputs=tuple(f.name for f, positions in ins if positions),
+        given_inputs=tuple(dict.fromkeys(f.name for f, positions in ins if positions)),
         given_outputs=tuple(f.name for f, positions in outs if positions),
         absent_inputs=tuple(f.name for f, positions in ins if f.option == "optional" and not positions),
-        first_inputs=tuple((f.name, positions[0]) for f, positions in ins if positions),
+        first_inputs=tuple({f.name: positions[0] for f, positions in reversed(ins) if positions}.items()),
         first_outputs=tuple((f.name, positions[0]) for f, positions in outs if positions),
         sharing=tuple((variable, tuple(row)) for variable, row in variables.items() if len(row) > 1),
     )
@@ -226,7 +226,9 @@ def _assign(formals: Sequence[Formal], present: Sequence[bool]) -> list[tuple[Fo
     row = []
     for k, formal in enumerate(formals):
         end = len(present) if formal.option == "variadic" else k + 1
-        row.append((formal, tuple(k + i for i, given in enumerate(present[k:end]) if given)))
+        each = formal.group or (formal,)
+        for j, it in enumerate(each):
+            row.append((it, tuple(i for i in range(k + j, end, len(each)) if i < len(present) and present[i])))
     return row
 
 

@@ -16,7 +16,16 @@ from sonnx.spec.library import specification
 from ..errors import InternalError
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
-from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema
+from ..model.schemas import (
+    Formal,
+    Schema,
+    element_types,
+    formal_at,
+    newest_opset,
+    normal_domain,
+    operator_name,
+    schema,
+)
 from ..model.type_protos import spelled
 from ..operators.application import Application, Program
 from .inference.model import WITHIN, Claims, completed, stored_type, unread
@@ -498,6 +507,8 @@ def _empty(node: Node) -> Iterator[str]:
             for position, tensor in enumerate(actuals[: len(formals)]):
                 if tensor is None and formals[position].option == "single":
                     yield formals[position].name
+            if formals and formals[-1].group and None in actuals[len(formals) - 1 :]:  # a group has all its entries
+                yield formals[-1].name
 
 
 @cache
@@ -515,13 +526,6 @@ def _attributes(
         ("miskinded_attributes", tuple(a for a, kind in written if a in formals and formals[a].kind != kind)),
         ("absent_attributes", tuple(a for a, formal in formals.items() if formal.required and a not in names)),
     )
-
-
-def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """The formal input or output that the actual one at a position stands for; None beyond the last."""
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
 
 
 # Facts about types: what is said about the type of a value, by declaration, by its stored value, by inference.

@@ -6,8 +6,8 @@ The only place that reads `onnx.defs`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -34,7 +34,8 @@ def element_types() -> Mapping[int, str]:
 class Formal:
     """A formal input or output. option: single, optional or variadic. type: a type or the name of a type variable.
 
-    types: the type strings it allows. min_arity: the least number of actual ones where it is variadic.
+    types: the type strings it allows. min_arity: the least number of actual ones where it is variadic. group: what the
+    actual ones stand for in turn where a variadic input comes in groups; its own type is then that of the first.
     """
 
     name: str
@@ -43,6 +44,17 @@ class Formal:
     types: tuple[str, ...]
     homogeneous: bool = True
     min_arity: int = 1
+    group: tuple[Formal, ...] = ()
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """The formal input or output that the actual one at a position stands for; None beyond the last."""
+    last = formals[-1] if formals else None
+    if last is None or position < len(formals) - 1:
+        return formals[position] if formals else None
+    if last.group:
+        return last.group[(position - len(formals) + 1) % len(last.group)]
+    return last if position < len(formals) or last.option == "variadic" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,15 +180,15 @@ def _of_text(it: CoreOperator) -> Schema:
     """The schema that the text of an operator declares."""
     allowed = {own.name: tuple(map(_spelled, own.allowed)) for own in it.types}
 
-    def formals(ports: tuple[Port, ...]) -> tuple[Formal, ...]:
-        return tuple(
-            Formal(port.name, _OPTIONS[port.mark], kind, allowed.get(port.type, (kind,)))
-            for port in ports
-            for kind in (port.type if port.type in allowed else _spelled(port.type),)
-        )
+    def formal(port: Port) -> Formal:
+        kinds = (it if it in allowed else _spelled(it) for it in port.types)
+        group = tuple(Formal(port.name, _OPTIONS[port.mark], it, allowed.get(it, (it,))) for it in kinds)
+        if len(group) == 1:
+            return group[0]
+        return replace(group[0], homogeneous=False, min_arity=len(group), group=group)
 
     def least(ports: tuple[Port, ...]) -> int:
-        return max((k + 1 for k, port in enumerate(ports) if port.mark != "?"), default=0)
+        return max((k + len(port.types) for k, port in enumerate(ports) if port.mark != "?"), default=0)
 
     def most(ports: tuple[Port, ...]) -> int | None:
         return None if any(port.mark == "*" for port in ports) else len(ports)
@@ -188,8 +200,8 @@ def _of_text(it: CoreOperator) -> Schema:
         since_version=it.first,
         deprecated=False,
         determinism="non-deterministic" if may_draw(it) else "deterministic",
-        inputs=formals(it.inputs),
-        outputs=formals(it.outputs),
+        inputs=tuple(map(formal, it.inputs)),
+        outputs=tuple(map(formal, it.outputs)),
         min_inputs=least(it.inputs),
         max_inputs=most(it.inputs),
         min_outputs=least(it.outputs),

@@ -16,9 +16,15 @@ def declared(operator: Operator, ledger: Ledger) -> Signature:
     types = {it.name: it for it in operator.types}
     if operator.first != operator.last:
         ledger.report("declared/versions", operator.span, operator=operator.name)
+    always = {it.type for it in operator.inputs if not it.mark}
     for port in (*operator.inputs, *operator.outputs):
-        if port.type not in types and port.type not in ELEMENT_TYPES:
-            ledger.report("declared/type", port.span, name=port.type)
+        for kind in port.types:
+            if kind not in types and kind not in ELEMENT_TYPES:
+                ledger.report("declared/type", port.span, name=kind)
+        if port.others and (port.mark != "*" or port not in operator.inputs):
+            ledger.report("declared/group", port.span, name=port.name)
+        for kind in {*port.others} & types.keys() - always - {port.type}:
+            ledger.report("declared/group-type", port.span, name=port.name, type=kind)
     for it in operator.types:
         for kind in it.allowed:
             if kind not in ELEMENT_TYPES and "(" not in kind:
@@ -31,7 +37,8 @@ def declared(operator: Operator, ledger: Ledger) -> Signature:
                 it.mark,
                 it.type,
                 frozenset(types[it.type].allowed if it.type in types else {it.type}),
-                1 if it.mark == "*" else 0,
+                len(it.types) if it.mark == "*" else 0,
+                it.others,
             )
             for it in written
         )

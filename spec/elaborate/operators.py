@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..language.syntax import INT, AttributeDeclaration, Contract, Operator, Port, Span, TypeVariable
+from ..language.syntax import (
+    INT,
+    AttributeDeclaration,
+    Contract,
+    Operator,
+    Port,
+    Span,
+    TypeVariable,
+    spelled_group,
+)
 from .clauses import check_clauses
 from .composition import applied_names, check_compositions
 from .core import Binding, CoreOperator
@@ -150,10 +159,9 @@ def _check_ports(
         if formal.mark != port.mark:
             found, wanted = MARKS[port.mark], MARKS[formal.mark]
             ledger.report("schema/mark", port.span, None, name=port.name, found=found, expected=wanted, **about)
-        if formal.type != port.type:
-            ledger.report(
-                "schema/type", port.span, None, name=port.name, found=port.type, expected=formal.type, **about
-            )
+        found, wanted = spelled_group(port.type, port.others), spelled_group(formal.type, formal.others)
+        if found != wanted:
+            ledger.report("schema/type", port.span, None, name=port.name, found=found, expected=wanted, **about)
     for name in expected:
         if name not in {port.name for port in ports}:
             ledger.report("schema/missing-port", operator.span, None, name=name, **about)

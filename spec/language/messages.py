@@ -150,6 +150,9 @@ MESSAGES: Mapping[str, str] = {
     "declared/schema": "ONNX has a schema of {operator}, which says what {name} is; remove this line",
     "declared/versions": "{operator} has no schema in ONNX, so its text is that of one version: {operator} @ N",
     "declared/type": "{name} is no element type; say what it stands for: types {name} = float, double",
+    "declared/group": "the types in parentheses are those of the groups of a variadic input; {name} is none",
+    "declared/group-type": "{type} stands behind the first of a group of {name}; an input that is always there has to"
+    " have the type {type}, or it is an element type",
     "declared/element-type": "{name} is no element type, and a longer type stands in quotes{hint}",
     "declared/kind": "{stated} is no kind of attributes; write one of {allowed}",
     "declared/mark": "{name} has a default, so it is always there; remove the question mark",

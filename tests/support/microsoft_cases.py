@@ -139,6 +139,19 @@ def _softmax(rng: random.Random) -> Case:
     return (quantized(rng, whole, kind), scale(rng), zero(rng, kind), y, zero(rng, kind, 0)), attributes, 1
 
 
+def _concat(rng: random.Random) -> Case:
+    kind = byte(rng)
+    whole = shape(rng, 1, 4)
+    axis = rng.randrange(len(whole))
+    y = (scale(rng), zero(rng, kind, 0))
+    groups: list[Any] = []
+    for _ in range(rng.randint(1, 4)):
+        own = [*whole[:axis], rng.choice([0, 1, 2, 3, 5]) or 1, *whole[axis + 1 :]]
+        alike = rng.random() < 0.2
+        groups += [quantized(rng, own, kind), *(y if alike else (scale(rng), zero(rng, kind, 0)))]
+    return (*y, *groups), {"axis": rng.choice([axis, axis - len(whole)])}, 1
+
+
 def _gemm(rng: random.Random) -> Case:
     a, b = rng.choice([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
     m, k, n = (rng.choice([1, 2, 3, 5, 8, 17]) for _ in range(3))
@@ -428,6 +441,7 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QLinearAveragePool": _average,
     "QLinearGlobalAveragePool": _global,
     "QLinearSoftmax": _softmax,
+    "QLinearConcat": _concat,
     "QGemm": _gemm,
     "MatMulIntegerToFloat": _integer_to_float,
     "DynamicQuantizeMatMul": _dynamic,

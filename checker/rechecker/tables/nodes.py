@@ -97,12 +97,12 @@ def left_empty(node: Node) -> tuple[str, ...]:
     if schema is None or schema.deprecated:
         return ()
     sides = ((schema.inputs, node.inputs), (schema.outputs, node.outputs))
-    return tuple(
-        formal.name
-        for formals, given in sides
-        for formal, t in zip(formals, given, strict=False)
-        if t is None and formal.option == SINGLE
-    )
+    names: list[str] = []
+    for formals, given in sides:
+        names += (it.name for it, t in zip(formals, given, strict=False) if t is None and it.option == SINGLE)
+        if formals and formals[-1].group and None in given[len(formals) - 1 :]:  # a group has all its entries
+            names.append(formals[-1].name)
+    return tuple(names)
 
 
 def unlisted(node: Node) -> tuple[str, ...]:

@@ -185,3 +185,44 @@ def test_a_fused_layer_of_bert_conforms_but_for_what_its_data_owe(
     assert owed == [f"com.microsoft::EmbedLayerNormalization-1/{it}_in_range" for it in ("words", "segments")]
     assert run(["recheck", certificate, path]) == 0
     assert capsys.readouterr().out.startswith("CONFIRMED")
+
+
+# ---- Inputs in groups ---------------------------------------------------------------------------
+
+TENSOR, SCALE, ZERO, SIGNED = (3, np.uint8), (0, np.float32), (0, np.uint8), (0, np.int8)
+"""Entries of a group by their number of elements, 0 for a scalar, and their type."""
+GROUPS = {
+    "right": ([TENSOR, SCALE, ZERO, TENSOR, SCALE, ZERO], []),
+    "swapped": ([(3, np.float32), ZERO, ZERO], ["type/admitted", "type/variable"]),
+    "of two types": ([TENSOR, SCALE, SIGNED], ["type/variable"]),
+    "cut off": ([TENSOR, SCALE, ZERO, TENSOR], ["com.microsoft::QLinearConcat-1/groups"]),
+    "too few": ([TENSOR, SCALE], ["arity", "com.microsoft::QLinearConcat-1/groups"]),
+    "with a gap": ([TENSOR, None, ZERO], ["required", "com.microsoft::QLinearConcat-1/groups"]),
+}
+
+
+@pytest.mark.parametrize("case", GROUPS)
+def test_the_entries_of_a_group_are_judged_by_their_own_types(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries, broken = GROUPS[case]
+    fed = {
+        f"x{k}": np.ones([it[0]] if it[0] else [], it[1])
+        for k, it in enumerate([SCALE, ZERO, *entries])
+        if it is not None
+    }
+    names = [f"x{k}" if it is not None else "" for k, it in enumerate([SCALE, ZERO, *entries])]
+    node = helper.make_node("QLinearConcat", names, ["y"], domain="com.microsoft", axis=0)
+    kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in fed.items()}
+    inputs = [helper.make_tensor_value_info(name, kind, fed[name].shape) for name, kind in kinds.items()]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.UINT8, ["N"])])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    path, certificate = str(tmp_path / "m.onnx"), str(tmp_path / "c.json")
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    np.savez(tmp_path / "inputs.npz", **fed)
+    run(["certify", path, "--certificate", certificate, "--format", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert [it["id"] for it in report["rules"] if it["verdict"] != "holds"] == broken
+    assert run(["recheck", certificate, path]) == 0
+    assert capsys.readouterr().out.startswith("CONFIRMED")
+    assert run(["run", path, "--input", str(tmp_path / "inputs.npz")]) == (1 if broken else 0)
