@@ -9,7 +9,7 @@ from functools import cache
 import onnx
 
 from . import paths
-from .operators.schema import default_of
+from .operators.schema import default_of, guest
 from .operators.text import Attribute as DeclaredAttribute
 from .operators.text import Operator
 from .operators.text import Port as Declared
@@ -80,9 +80,10 @@ def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
     """The schema of an operator in an operator set version, None when it has none."""
     if opset is None or opset <= 0:
         return None
-    if newest(domain):
+    name = guest(texts().operators, domain, op_type)
+    if newest(domain) and (not name or opset > newest(domain)):
         return _of_onnx(domain, op_type, opset)
-    text = texts().operators.in_force(paths.operator(domain, op_type), opset)
+    text = texts().operators.in_force(name or paths.operator(domain, op_type), opset)
     return None if text is None else _declared(text)
 
 
@@ -194,6 +195,16 @@ def formal_at(formals: Sequence[Port], position: int) -> Port | None:
 def schema_of(node: Node) -> Schema | None:
     """ONNX's schema of a node's operator."""
     return schema(node.domain, node.op_type, node.opset)
+
+
+def is_guest(domain: str, op_type: str) -> bool:
+    """The operator is one of ONNX's own domain that ONNX lacks and a text declares, since a runtime registers it."""
+    return bool(guest(texts().operators, domain, op_type))
+
+
+def text_name(node: Node) -> str:
+    """The name of a node's operator in the texts."""
+    return guest(texts().operators, node.domain, node.op_type) or operator(node)
 
 
 def operator(node: Node) -> str:

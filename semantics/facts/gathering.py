@@ -17,7 +17,16 @@ from ..errors import InternalError
 from ..model.elements import elements, field, required
 from ..model.graph import Attribute, Constant, Definition, GraphId, Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
-from ..model.schemas import Formal, Schema, newest_ir_version, newest_opset, normal_domain, schema, since_version
+from ..model.schemas import (
+    Formal,
+    Schema,
+    is_guest,
+    newest_ir_version,
+    newest_opset,
+    normal_domain,
+    schema,
+    since_version,
+)
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
 from .types import ClaimsSource, Differences, differences, schema_tables, type_tables, typing_tables, value_type_tables
 
@@ -513,7 +522,9 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
     def unknown(f: int) -> Iterable[str]:
         opsets = definitions[f].opsets
         for it in applied()[f]:
-            if it not in own and newest_opset(it[0]) and since_version(*it, opsets.get(it[0])) is None:
+            if it in own or not newest_opset(it[0]):
+                continue
+            if is_guest(*it) or since_version(*it, opsets.get(it[0])) is None:
                 yield operator_text(*it)
 
     def misfits(f: int, n: NodeId) -> bool:

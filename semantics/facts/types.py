@@ -21,6 +21,8 @@ from ..model.schemas import (
     Schema,
     element_types,
     formal_at,
+    is_guest,
+    is_of_onnx,
     newest_opset,
     normal_domain,
     operator_name,
@@ -428,6 +430,7 @@ def schema_tables(model: Model) -> dict[str, Callable[[], Table]]:
     return {
         **{name: rows(name) for name in (*sets, "repeated_attributes", "valueless_attributes")},
         **{name: members(name) for name in ("unimported", "without_schema", "misfitting_calls", "deprecated", "idle")},
+        "guests": members("guests"),
         "miscounted": lambda: SetTable({(): tuple(compared().limits)}),
         "exists_in_domain": lambda: ValueTable(
             {n: _existence(model.nodes[n]) for n in compared().members.get("without_schema", ())}
@@ -462,6 +465,8 @@ def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]
         elif node.version is None:
             noted.members.setdefault("without_schema", []).append(n)
         else:
+            if is_guest(node.domain, node.op_type):
+                noted.members.setdefault("guests", []).append(n)
             _against_schema(noted, n, node)
     return noted
 
@@ -605,7 +610,7 @@ def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     give, in a model of whose operators ONNX's shape inference does not know all.
     """
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
-    foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
+    foreign = any(not is_of_onnx(node.domain, node.op_type) and node.version is not None for node in model.nodes)
     given = cache(lambda: computed(model))
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:

@@ -6,7 +6,7 @@ The only place that reads `onnx.defs`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -22,6 +22,8 @@ from .graph import Attribute, AttributeValue
 
 DOMAIN: Final = ""
 """ONNX's own domain; files may also spell it ai.onnx."""
+_GUESTS: Final = "ai.onnx"
+"""The domain in the specification's names of operators that runtimes register in ONNX's own domain."""
 
 
 @cache
@@ -120,19 +122,26 @@ def since_version(domain: str, op_type: str, opset: int | None) -> int | None:
     specification knows it: no such operator at that version, no such domain, an operator set that does not exist (yet),
     or none imported.
     """
-    if opset is None or opset <= 0:
+    if opset is None or opset <= 0 or 0 < _newest_of_onnx(domain) < opset:
         return None
-    name = operator_name(domain, op_type)
-    own = (it.first for it in _declared(domain) if it.name == name and it.first <= opset)
-    return _since_version_of_onnx(domain, op_type, opset) or max(own, default=None)
+    if is_of_onnx(domain, op_type):
+        return _since_version_of_onnx(domain, op_type, opset)
+    own = specification().meanings.of(operator_name(domain, op_type))
+    return max((it.first for it in own if it.first <= opset), default=None)
 
 
-def _declared(domain: str) -> Iterable[CoreOperator]:
-    """The operators of a domain of which ONNX has no schema, which declare their signature."""
-    if _newest_of_onnx(domain):
-        return ()
-    meanings = specification().meanings
-    return (it for name in meanings.names(f"{domain}::") for it in meanings.of(name))
+def is_of_onnx(domain: str, op_type: str) -> bool:
+    """ONNX says what the operator is, and that there is none of that name: false in a domain that ONNX does not define,
+    and for a guest.
+    """
+    return _newest_of_onnx(domain) > 0 and not is_guest(domain, op_type)
+
+
+def is_guest(domain: str, op_type: str) -> bool:
+    """The operator is one of ONNX's own domain that ONNX lacks and the specification declares, since a runtime
+    registers it there.
+    """
+    return not normal_domain(domain) and bool(specification().meanings.of(f"{_GUESTS}::{op_type}"))
 
 
 @cache
@@ -150,7 +159,7 @@ def schema(domain: str, op_type: str, version: int | None) -> Schema | None:
     since = since_version(domain, op_type, version)
     if since is None:
         return None
-    if _newest_of_onnx(domain):
+    if is_of_onnx(domain, op_type):
         return _schema_of_onnx(domain, op_type, since)
     meaning = specification().meanings.at(operator_name(domain, op_type), since)
     return None if meaning is None else _of_text(meaning)
@@ -163,8 +172,12 @@ def schema_of(name: str, version: int | None) -> Schema | None:
 
 
 def operator_name(domain: str, op_type: str) -> str:
-    """The name of an operator in the specification: with its domain before it, unless that is ONNX's own."""
-    return f"{domain}::{op_type}" if normal_domain(domain) else op_type
+    """The name of an operator in the specification: with its domain before it, unless that is ONNX's own. That of a
+    guest of ONNX's domain has the other name of this domain before it.
+    """
+    if normal_domain(domain):
+        return f"{domain}::{op_type}"
+    return f"{_GUESTS}::{op_type}" if is_guest(domain, op_type) else op_type
 
 
 @cache

@@ -73,10 +73,10 @@ def check_contracts(contracts: Sequence[Contract], operators: Iterable[Operator]
 
 def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:
     """The core of a definition: the header and the schema are checked, then the statements in written order. None where
-    its versions are no range, or its domain is the default one by its other name.
+    its versions are no range, or its name is that of an operator of ONNX with the other name of the default domain.
     """
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
-    if operator.name.startswith("ai.onnx::"):
+    if operator.name.startswith("ai.onnx::") and operator.name.removeprefix("ai.onnx::") in signatures():
         ledger.report("operator/domain", operator.span, name=operator.name.removeprefix("ai.onnx::"))
         return None
     for version in (it for it in (operator.first, operator.last) if not 1 <= it <= LATEST):

@@ -88,7 +88,8 @@ MESSAGES: Mapping[str, str] = {
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/version": "{version} is no version; a version is a whole number from 1 to {most}",
-    "operator/domain": "ai.onnx is the default domain, which ONNX alone defines; write {name}, or a domain of your own",
+    "operator/domain": "ai.onnx is the default domain, where ONNX has an operator {name}; write {name}, or a domain of"
+    " your own",
     "contract/unknown": "ONNX has no {name}-{version}; a contract is of a version that begins there",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
     "like/missing": "no text defines {name}, which this one is like",
