@@ -344,6 +344,55 @@ def _heads(rng: random.Random) -> Case:
     )
 
 
+def _grouped(rng: random.Random) -> Case:
+    """Prompts of several members, and tokens behind a past, for which there is room in its tensors or in new ones."""
+    groups, size, steps = rng.randint(1, 2), rng.choice([8, 16, 16, 32]), rng.choice([1, 1, 2, 3, 5])
+    heads = groups * rng.randint(1, 3)
+    n, total = rng.randint(1, 3), steps
+    if rng.random() < 0.7:
+        total += rng.randint(1, 6)
+        n = n if steps == 1 else 1
+    lengths = [total if b == 0 else rng.randint(steps, total) for b in range(n)]
+    room = rng.choice([total - steps, total - steps, total, total + 3])
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": groups}
+    for name, value in {
+        "scale": rng.choice([0.5, 0.0]),
+        "softcap": 2.0,
+        "local_window_size": rng.randint(1, 4),
+    }.items():
+        if rng.random() < 0.25:
+            attributes[name] = value
+    finite = lambda shape: np.nan_to_num(floats(rng, shape), posinf=1)  # noqa: E731
+    if rng.random() < 0.3:
+        query = [finite([n, steps, (heads + 2 * groups) * size]), None, None]
+    else:
+        query = [finite([n, steps, heads * size]), *(finite([n, steps, groups * size]) for _ in range(2))]
+    past = [finite([n, groups, room, size]) for _ in range(2)] if room else [None, None]
+    caches: list[Any] = [None, None]
+    if rng.random() < 0.5 and size % 16 == 0:
+        attributes |= {"do_rotary": 1, **rng.choice([{}, {"rotary_interleaved": 1}])}
+        caches = [finite([total + rng.randint(0, 3), rng.choice([8, size // 2])])]
+        caches += [finite(caches[0].shape)]
+    sink = rng.choice([None, None, None, finite([heads])])
+    if sink is None and rng.random() < 0.2:
+        attributes["smooth_softmax"] = 1
+    bias = finite([rng.choice([1, n]), rng.choice([1, heads]), steps, total]) if rng.random() < 0.25 else None
+    return (
+        (
+            *query,
+            *past,
+            np.array([it - 1 for it in lengths], np.int32),
+            np.array(total, np.int32).reshape(rng.choice([(), (1,)])),
+            *caches,
+            None,
+            bias,
+            sink,
+        ),
+        attributes,
+        3,
+    )
+
+
 def _fused_matmul(rng: random.Random) -> Case:
     a, b = _matrices(rng)
     attributes = {name: rng.randint(0, 1) for name in ("transA", "transB") if rng.random() < 0.6}
@@ -466,6 +515,7 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "EmbedLayerNormalization": _embed,
     "Attention": _attention,
     "MultiHeadAttention": _heads,
+    "GroupQueryAttention": _grouped,
     "FusedMatMul": _fused_matmul,
     "FusedGemm": _fused_gemm,
     "FusedConv": _fused_conv,
