@@ -154,6 +154,44 @@ def _concat(rng: random.Random) -> Case:
     return (*y, *groups), {"axis": rng.choice([axis, axis - len(whole)])}, 1
 
 
+def _where(rng: random.Random) -> Case:
+    kind, (a, b) = byte(rng), broadcasting(rng)
+    whole = list(np.broadcast_shapes(a, b))
+    c = [1 if rng.random() < 0.25 else size for size in whole][rng.randint(0, len(whole)) :]
+    condition = np.array([rng.random() < 0.5 for _ in range(int(np.prod(c, dtype=np.int64)))], bool).reshape(c)
+    z = (scale(rng), zero(rng, kind, 0))
+    x, y = (z if rng.random() < 0.3 else (scale(rng), zero(rng, kind, 0)) for _ in range(2))
+    return (condition, quantized(rng, a, kind), *x, quantized(rng, b, kind), *y, *z), {}, 1
+
+
+def _scaled(rng: random.Random, kinds: Sequence[Any]) -> tuple[list[int], Any, Any, Any, Attributes]:
+    """A shape, the type of quantized elements, scales and zero points for it, one for all or along an axis."""
+    whole, kind = shape(rng, 1, 4), rng.choice(kinds)
+    axis = rng.randrange(len(whole))
+    along = rng.random() < 0.5
+    scales = np.array([scale(rng).item() for _ in range(whole[axis] if along else 1)], np.float32)
+    info = np.iinfo(kind)
+    zeros = np.array([rng.randint(info.min, info.max) for _ in scales], kind)
+    if not along:
+        scales, zeros = (it.reshape(rng.choice([(), (1,)])) for it in (scales, zeros))
+    attributes = {"axis": rng.choice([axis, axis - len(whole)])} if along else {}
+    return whole, kind, scales, zeros if rng.random() < 0.8 else None, attributes
+
+
+WORDS = (np.uint8, np.int8, np.uint16, np.int16)
+"""The types of quantized elements that NumPy has."""
+
+
+def _quantize(rng: random.Random) -> Case:
+    whole, _, scales, zeros, attributes = _scaled(rng, WORDS)
+    return (floats(rng, whole) * np.float32(rng.choice([1, 40, 3000])), scales, zeros), attributes, 1
+
+
+def _dequantize(rng: random.Random) -> Case:
+    whole, kind, scales, zeros, attributes = _scaled(rng, (*WORDS, np.int32))
+    return (quantized(rng, whole, kind), scales, None if kind == np.int32 else zeros), attributes, 1
+
+
 def _gemm(rng: random.Random) -> Case:
     a, b = rng.choice([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
     m, k, n = (rng.choice([1, 2, 3, 5, 8, 17]) for _ in range(3))
@@ -405,6 +443,14 @@ def _fused_matmul(rng: random.Random) -> Case:
     return (floats(rng, a), floats(rng, b)), attributes, 1
 
 
+def _triangle(rng: random.Random) -> Case:
+    x = floats(rng, shape(rng, 2, 4), rng.choice([np.float32, np.float64]))
+    if rng.random() < 0.3:
+        x = np.nan_to_num(x, posinf=9).astype(np.int64)
+    k = np.array(rng.randint(-4, 4), np.int64).reshape(rng.choice([(), (1,)]))
+    return (x, *([k] if rng.random() < 0.7 else [])), rng.choice([{}, {"upper": rng.randint(0, 1)}]), 1
+
+
 def _fused_conv(rng: random.Random) -> Case:
     axes, group = rng.randint(1, 3), rng.choice([1, 1, 2])
     n, c, m = rng.randint(1, 2), group * rng.randint(1, 2), group * rng.randint(1, 3)
@@ -502,6 +548,9 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QLinearGlobalAveragePool": _global,
     "QLinearSoftmax": _softmax,
     "QLinearConcat": _concat,
+    "QLinearWhere": _where,
+    "QuantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
     "QGemm": _gemm,
     "MatMulIntegerToFloat": _integer_to_float,
     "DynamicQuantizeMatMul": _dynamic,
@@ -516,6 +565,7 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "Attention": _attention,
     "MultiHeadAttention": _heads,
     "GroupQueryAttention": _grouped,
+    "Trilu": _triangle,
     "FusedMatMul": _fused_matmul,
     "FusedGemm": _fused_gemm,
     "FusedConv": _fused_conv,
