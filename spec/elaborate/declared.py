@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..language.syntax import AttributeDeclaration, Expr, Operator, Port, Sort
-from .schema import ATTRIBUTE_SORTS, FormalAttribute, FormalPort, Plain, Signature, stored_default
+from .schema import ATTRIBUTE_SORTS, FormalAttribute, FormalPort, Plain, Signature, signatures, stored_default
 from .scope import Ledger, hint
 from .sorts import ELEMENT_TYPES
 
 KINDS = ("int", "float", "string", "tensor", "type_proto", "ints", "floats", "strings")
 """The kinds of attributes that a text can declare."""
+
+
+def signatures_of(meanings: Sequence[Operator]) -> tuple[Signature, ...]:
+    """The signatures of an operator with these meanings, oldest first: ONNX's, else those that its texts state."""
+    return signatures().get(meanings[0].name) or tuple(declared(it, Ledger({}, ())) for it in meanings)
 
 
 def declared(operator: Operator, ledger: Ledger) -> Signature:
