@@ -22,7 +22,7 @@ from . import paths
 from .attributes import FIELDS, LISTS, Kinds, kind, valued
 from .facts import Facts
 from .reader import Node
-from .schema import schema, schema_of
+from .schema import is_guest, schema, schema_of
 from .stored import BITS, Stored, needed, size
 from .valuetypes import CODES, Type, completed, of_stored, read, told, write
 
@@ -257,7 +257,7 @@ class _Builder:
     def _unseen(self, node: Node) -> bool:
         """Inference cannot judge the node: no schema, another one in the main graph, or a value that is not read."""
         own = schema_of(node)
-        if own is None:
+        if own is None or is_guest(node.domain, node.op_type):
             return True
         main = schema(node.domain, node.op_type, self._imports.get(node.domain, 0))
         if main is None or main.since_version != own.since_version:

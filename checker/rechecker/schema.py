@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import onnx
 
 from . import paths
-from .operators.schema import default_of
+from .operators.schema import default_of, guest
 from .operators.text import Attribute as DeclaredAttribute
 from .operators.text import Operator
 from .operators.text import Port as Declared
@@ -38,13 +38,16 @@ Attribute = onnx.defs.OpSchema.Attribute
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A formal input or output. types: the types that its type or type variable admits."""
+    """A formal input or output. types: the types that its type or type variable admits. group: what the actual ones of
+    a variadic input that comes in groups stand for in turn.
+    """
 
     name: str
     option: onnx.defs.OpSchema.FormalParameterOption
     type_str: str
     is_homogeneous: bool
     types: tuple[str, ...]
+    group: tuple[Port, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -77,9 +80,10 @@ def schema(domain: str, op_type: str, opset: int | None) -> Schema | None:
     """The schema of an operator in an operator set version, None when it has none."""
     if opset is None or opset <= 0:
         return None
-    if newest(domain):
+    name = guest(texts().operators, domain, op_type)
+    if newest(domain) and (not name or opset > newest(domain)):
         return _of_onnx(domain, op_type, opset)
-    return _of_text(texts(), paths.operator(domain, op_type), opset)
+    return _of_text(texts(), name or paths.operator(domain, op_type), opset)
 
 
 @cache
@@ -122,11 +126,12 @@ def _declared(text: Operator, known: Text) -> Schema:
     admitted = {name: tuple(map(_spelled, types)) for name, types in text.types}
 
     def port(it: Declared) -> Port:
-        type_str = it.type if it.type in admitted else _spelled(it.type)
-        return Port(it.name, _OPTIONS[it.mark], type_str, True, admitted.get(it.type, (type_str,)))
+        kinds = [kind if kind in admitted else _spelled(kind) for kind in (it.type, *it.others)]
+        first, *others = (Port(it.name, _OPTIONS[it.mark], kind, True, admitted.get(kind, (kind,))) for kind in kinds)
+        return replace(first, is_homogeneous=False, group=(first, *others)) if others else first
 
     def least(ports: Sequence[Declared]) -> int:
-        return max((position + 1 for position, it in enumerate(ports) if it.mark != "?"), default=0)
+        return max((position + 1 + len(it.others) for position, it in enumerate(ports) if it.mark != "?"), default=0)
 
     def most(ports: Sequence[Declared]) -> int:
         return UNBOUNDED if any(it.mark == "*" for it in ports) else len(ports)
@@ -180,14 +185,28 @@ def _attribute(it: DeclaredAttribute) -> Attribute:
 
 def formal_at(formals: Sequence[Port], position: int) -> Port | None:
     """The formal input or output that the one at a position stands for; None beyond the last."""
-    if position < len(formals):
+    beyond = position - len(formals) + 1
+    if beyond < 0:
         return formals[position]
-    return formals[-1] if formals and formals[-1].option == VARIADIC else None
+    last = formals[-1] if formals else None
+    if last is not None and last.group:
+        return last.group[beyond % len(last.group)]
+    return last if last is not None and (not beyond or last.option == VARIADIC) else None
 
 
 def schema_of(node: Node) -> Schema | None:
     """ONNX's schema of a node's operator."""
     return schema(node.domain, node.op_type, node.opset)
+
+
+def is_guest(domain: str, op_type: str) -> bool:
+    """The operator is one of ONNX's own domain that ONNX lacks and a text declares, since a runtime registers it."""
+    return bool(guest(texts().operators, domain, op_type))
+
+
+def text_name(node: Node) -> str:
+    """The name of a node's operator in the texts."""
+    return guest(texts().operators, node.domain, node.op_type) or operator(node)
 
 
 def operator(node: Node) -> str:

@@ -17,7 +17,16 @@ from ..errors import InternalError
 from ..model.elements import elements, field, required
 from ..model.graph import Attribute, Constant, Definition, GraphId, Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
-from ..model.schemas import Formal, Schema, newest_ir_version, newest_opset, normal_domain, schema_at, since_version
+from ..model.schemas import (
+    Formal,
+    Schema,
+    is_guest,
+    newest_ir_version,
+    newest_opset,
+    normal_domain,
+    schema_at,
+    since_version,
+)
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
 from .types import ClaimsSource, Differences, differences, schema_tables, type_tables, typing_tables, value_type_tables
 
@@ -198,10 +207,10 @@ def _assigned(form: Schema | None, inputs: tuple[bool, ...], outputs: tuple[bool
             if formal.type in form.type_constraints and formal.homogeneous:
                 variables.setdefault(formal.type, []).extend(offset + position for position in positions)
     return _Ports(
-        given_inputs=tuple(f.name for f, positions in ins if positions),
+        given_inputs=tuple(dict.fromkeys(f.name for f, positions in ins if positions)),
         given_outputs=tuple(f.name for f, positions in outs if positions),
         absent_inputs=tuple(f.name for f, positions in ins if f.option == "optional" and not positions),
-        first_inputs=tuple((f.name, positions[0]) for f, positions in ins if positions),
+        first_inputs=tuple({f.name: positions[0] for f, positions in reversed(ins) if positions}.items()),
         first_outputs=tuple((f.name, positions[0]) for f, positions in outs if positions),
         sharing=tuple((variable, tuple(row)) for variable, row in variables.items() if len(row) > 1),
     )
@@ -212,7 +221,9 @@ def _assign(formals: Sequence[Formal], present: Sequence[bool]) -> list[tuple[Fo
     row = []
     for k, formal in enumerate(formals):
         end = len(present) if formal.option == "variadic" else k + 1
-        row.append((formal, tuple(k + i for i, given in enumerate(present[k:end]) if given)))
+        each = formal.group or (formal,)
+        for j, it in enumerate(each):
+            row.append((it, tuple(i for i in range(k + j, end, len(each)) if i < len(present) and present[i])))
     return row
 
 
@@ -497,7 +508,9 @@ def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
     def unknown(f: int) -> Iterable[str]:
         opsets = definitions[f].opsets
         for it in applied()[f]:
-            if it not in own and newest_opset(it[0]) and since_version(*it, opsets.get(it[0])) is None:
+            if it in own or not newest_opset(it[0]):
+                continue
+            if is_guest(*it) or since_version(*it, opsets.get(it[0])) is None:
                 yield operator_text(*it)
 
     def misfits(f: int, n: NodeId) -> bool:

@@ -15,7 +15,18 @@ from sonnx.spec.library import specification
 
 from ..model.graph import Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import quote
-from ..model.schemas import Formal, Schema, element_types, newest_opset, normal_domain, operator_name, schema_at
+from ..model.schemas import (
+    Formal,
+    Schema,
+    element_types,
+    formal_at,
+    is_guest,
+    is_of_onnx,
+    newest_opset,
+    normal_domain,
+    operator_name,
+    schema_at,
+)
 from ..model.type_protos import spelled
 from ..operators.application import Program
 from .structure import Element, Key, SetTable, Table, Unknown, Value, ValueTable
@@ -419,6 +430,7 @@ def schema_tables(model: Model) -> dict[str, Callable[[], Table]]:
     return {
         **{name: rows(name) for name in (*sets, "repeated_attributes", "valueless_attributes")},
         **{name: members(name) for name in ("unimported", "without_schema", "misfitting_calls", "deprecated", "idle")},
+        "guests": members("guests"),
         "miscounted": lambda: SetTable({(): tuple(compared().limits)}),
         "exists_in_domain": lambda: ValueTable(
             {n: _existence(model.nodes[n]) for n in compared().members.get("without_schema", ())}
@@ -453,6 +465,8 @@ def differences(nodes: Sequence[Node], functions: Container[tuple[str, str, str]
         elif node.version is None:
             noted.members.setdefault("without_schema", []).append(n)
         else:
+            if is_guest(node.domain, node.op_type):
+                noted.members.setdefault("guests", []).append(n)
             _against_schema(noted, n, node)
     return noted
 
@@ -495,6 +509,8 @@ def _empty(node: Node) -> Iterator[str]:
             for position, tensor in enumerate(actuals[: len(formals)]):
                 if tensor is None and formals[position].option == "single":
                     yield formals[position].name
+            if formals and formals[-1].group and None in actuals[len(formals) - 1 :]:  # a group has all its entries
+                yield formals[-1].name
 
 
 @cache
@@ -509,13 +525,6 @@ def _attributes(it: Schema | None, written: tuple[tuple[str, str], ...]) -> tupl
         ("miskinded_attributes", tuple(a for a, kind in written if a in formals and formals[a].kind != kind)),
         ("absent_attributes", tuple(a for a, formal in formals.items() if formal.required and a not in names)),
     )
-
-
-def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
-    """The formal input or output that the actual one at a position stands for; None beyond the last."""
-    if position < len(formals):
-        return formals[position]
-    return formals[-1] if formals and formals[-1].option == "variadic" else None
 
 
 # Facts about types: what is said about the type of a value, by declaration, by its stored value, by inference.
@@ -599,7 +608,7 @@ def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     from .inference.model import completed, stored_type
 
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
-    foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
+    foreign = any(not is_of_onnx(node.domain, node.op_type) and node.version is not None for node in model.nodes)
     given = cache(lambda: computed(model))
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:

@@ -6,8 +6,8 @@ The only place that reads `onnx.defs`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
 from typing import Any, Final
@@ -22,6 +22,8 @@ from .graph import Attribute, AttributeValue, Node
 
 DOMAIN: Final = ""
 """ONNX's own domain; files may also spell it ai.onnx."""
+_GUESTS: Final = "ai.onnx"
+"""The domain in the specification's names of operators that runtimes register in ONNX's own domain."""
 
 
 @cache
@@ -34,7 +36,8 @@ def element_types() -> Mapping[int, str]:
 class Formal:
     """A formal input or output. option: single, optional or variadic. type: a type or the name of a type variable.
 
-    types: the type strings it allows. min_arity: the least number of actual ones where it is variadic.
+    types: the type strings it allows. min_arity: the least number of actual ones where it is variadic. group: what the
+    actual ones stand for in turn where a variadic input comes in groups; its own type is then that of the first.
     """
 
     name: str
@@ -43,6 +46,17 @@ class Formal:
     types: tuple[str, ...]
     homogeneous: bool = True
     min_arity: int = 1
+    group: tuple[Formal, ...] = ()
+
+
+def formal_at(formals: Sequence[Formal], position: int) -> Formal | None:
+    """The formal input or output that the actual one at a position stands for; None beyond the last."""
+    last = formals[-1] if formals else None
+    if last is None or position < len(formals) - 1:
+        return formals[position] if formals else None
+    if last.group:
+        return last.group[(position - len(formals) + 1) % len(last.group)]
+    return last if position < len(formals) or last.option == "variadic" else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,19 +123,26 @@ def since_version(domain: str, op_type: str, opset: int | None) -> int | None:
     specification knows it: no such operator at that version, no such domain, an operator set that does not exist (yet),
     or none imported.
     """
-    if opset is None or opset <= 0:
+    if opset is None or opset <= 0 or 0 < _newest_of_onnx(domain) < opset:
         return None
-    name = operator_name(domain, op_type)
-    own = (it.first for it in _declared(domain) if it.name == name and it.first <= opset)
-    return _since_version_of_onnx(domain, op_type, opset) or max(own, default=None)
+    if is_of_onnx(domain, op_type):
+        return _since_version_of_onnx(domain, op_type, opset)
+    own = specification().meanings.of(operator_name(domain, op_type))
+    return max((it.first for it in own if it.first <= opset), default=None)
 
 
-def _declared(domain: str) -> Iterable[CoreOperator]:
-    """The operators of a domain of which ONNX has no schema, which declare their signature."""
-    if _newest_of_onnx(domain):
-        return ()
-    meanings = specification().meanings
-    return (it for name in meanings.names(f"{domain}::") for it in meanings.of(name))
+def is_of_onnx(domain: str, op_type: str) -> bool:
+    """ONNX says what the operator is, and that there is none of that name: false in a domain that ONNX does not define,
+    and for a guest.
+    """
+    return _newest_of_onnx(domain) > 0 and not is_guest(domain, op_type)
+
+
+def is_guest(domain: str, op_type: str) -> bool:
+    """The operator is one of ONNX's own domain that ONNX lacks and the specification declares, since a runtime
+    registers it there.
+    """
+    return not normal_domain(domain) and bool(specification().meanings.of(f"{_GUESTS}::{op_type}"))
 
 
 @cache
@@ -136,7 +157,7 @@ def _since_version_of_onnx(domain: str, op_type: str, opset: int) -> int | None:
 
 def schema(domain: str, op_type: str, version: int | None) -> Schema | None:
     """The schema in force at a version (an operator set's or a since_version); None when `since_version` is None."""
-    if _newest_of_onnx(domain):
+    if is_of_onnx(domain, op_type):
         return _in_force(domain, op_type, version)
     since = since_version(domain, op_type, version)
     meaning = None if since is None else specification().meanings.at(operator_name(domain, op_type), since)
@@ -161,8 +182,12 @@ def schema_of(name: str, version: int | None) -> Schema | None:
 
 
 def operator_name(domain: str, op_type: str) -> str:
-    """The name of an operator in the specification: with its domain before it, unless that is ONNX's own."""
-    return f"{domain}::{op_type}" if normal_domain(domain) else op_type
+    """The name of an operator in the specification: with its domain before it, unless that is ONNX's own. That of a
+    guest of ONNX's domain has the other name of this domain before it.
+    """
+    if normal_domain(domain):
+        return f"{domain}::{op_type}"
+    return f"{_GUESTS}::{op_type}" if is_guest(domain, op_type) else op_type
 
 
 @cache
@@ -178,15 +203,15 @@ def _of_text(it: CoreOperator) -> Schema:
     """The schema that the text of an operator declares."""
     allowed = {own.name: tuple(map(_spelled, own.allowed)) for own in it.types}
 
-    def formals(ports: tuple[Port, ...]) -> tuple[Formal, ...]:
-        return tuple(
-            Formal(port.name, _OPTIONS[port.mark], kind, allowed.get(port.type, (kind,)))
-            for port in ports
-            for kind in (port.type if port.type in allowed else _spelled(port.type),)
-        )
+    def formal(port: Port) -> Formal:
+        kinds = (it if it in allowed else _spelled(it) for it in port.types)
+        group = tuple(Formal(port.name, _OPTIONS[port.mark], it, allowed.get(it, (it,))) for it in kinds)
+        if len(group) == 1:
+            return group[0]
+        return replace(group[0], homogeneous=False, min_arity=len(group), group=group)
 
     def least(ports: tuple[Port, ...]) -> int:
-        return max((k + 1 for k, port in enumerate(ports) if port.mark != "?"), default=0)
+        return max((k + len(port.types) for k, port in enumerate(ports) if port.mark != "?"), default=0)
 
     def most(ports: tuple[Port, ...]) -> int | None:
         return None if any(port.mark == "*" for port in ports) else len(ports)
@@ -198,8 +223,8 @@ def _of_text(it: CoreOperator) -> Schema:
         since_version=it.first,
         deprecated=False,
         determinism="non-deterministic" if may_draw(it) else "deterministic",
-        inputs=formals(it.inputs),
-        outputs=formals(it.outputs),
+        inputs=tuple(map(formal, it.inputs)),
+        outputs=tuple(map(formal, it.outputs)),
         min_inputs=least(it.inputs),
         max_inputs=most(it.inputs),
         min_outputs=least(it.outputs),

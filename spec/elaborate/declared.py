@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ..language.syntax import AttributeDeclaration, Expr, Operator, Port, Sort
-from .schema import ATTRIBUTE_SORTS, FormalAttribute, FormalPort, Plain, Signature, stored_default
+from .schema import ATTRIBUTE_SORTS, FormalAttribute, FormalPort, Plain, Signature, signatures, stored_default
 from .scope import Ledger, hint
 from .sorts import ELEMENT_TYPES
 
@@ -11,14 +13,25 @@ KINDS = ("int", "float", "string", "tensor", "type_proto", "ints", "floats", "st
 """The kinds of attributes that a text can declare."""
 
 
+def signatures_of(meanings: Sequence[Operator]) -> tuple[Signature, ...]:
+    """The signatures of an operator with these meanings, oldest first: ONNX's, else those that its texts state."""
+    return signatures().get(meanings[0].name) or tuple(declared(it, Ledger({}, ())) for it in meanings)
+
+
 def declared(operator: Operator, ledger: Ledger) -> Signature:
     """The signature that the text of an operator without a schema states; mistakes in it are reported."""
     types = {it.name: it for it in operator.types}
     if operator.first != operator.last:
         ledger.report("declared/versions", operator.span, operator=operator.name)
+    always = {it.type for it in operator.inputs if not it.mark}
     for port in (*operator.inputs, *operator.outputs):
-        if port.type not in types and port.type not in ELEMENT_TYPES:
-            ledger.report("declared/type", port.span, name=port.type)
+        for kind in port.types:
+            if kind not in types and kind not in ELEMENT_TYPES:
+                ledger.report("declared/type", port.span, name=kind)
+        if port.others and (port.mark != "*" or port not in operator.inputs):
+            ledger.report("declared/group", port.span, name=port.name)
+        for kind in {*port.others} & types.keys() - always - {port.type}:
+            ledger.report("declared/group-type", port.span, name=port.name, type=kind)
     for it in operator.types:
         for kind in it.allowed:
             if kind not in ELEMENT_TYPES and "(" not in kind:
@@ -31,7 +44,8 @@ def declared(operator: Operator, ledger: Ledger) -> Signature:
                 it.mark,
                 it.type,
                 frozenset(types[it.type].allowed if it.type in types else {it.type}),
-                1 if it.mark == "*" else 0,
+                len(it.types) if it.mark == "*" else 0,
+                it.others,
             )
             for it in written
         )

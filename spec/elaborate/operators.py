@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from ..language.syntax import INT, AttributeDeclaration, Contract, Operator, Port, Span, TypeVariable
+from ..language.syntax import (
+    INT,
+    AttributeDeclaration,
+    Contract,
+    Operator,
+    Port,
+    Span,
+    TypeVariable,
+    spelled_group,
+)
 from .clauses import check_clauses
 from .composition import applied_names, check_compositions
 from .core import Binding, CoreOperator
@@ -64,10 +73,10 @@ def check_contracts(contracts: Sequence[Contract], operators: Iterable[Operator]
 
 def check_operator(operator: Operator, transitions: frozenset[str], ledger: Ledger) -> CoreOperator | None:
     """The core of a definition: the header and the schema are checked, then the statements in written order. None where
-    its versions are no range, or its domain is the default one by its other name.
+    its versions are no range, or its name is that of an operator of ONNX with the other name of the default domain.
     """
     check_clauses("operator", operator.name, operator.clauses, operator.span, ledger)
-    if operator.name.startswith("ai.onnx::"):
+    if operator.name.startswith("ai.onnx::") and operator.name.removeprefix("ai.onnx::") in signatures():
         ledger.report("operator/domain", operator.span, name=operator.name.removeprefix("ai.onnx::"))
         return None
     for version in (it for it in (operator.first, operator.last) if not 1 <= it <= LATEST):
@@ -150,10 +159,9 @@ def _check_ports(
         if formal.mark != port.mark:
             found, wanted = MARKS[port.mark], MARKS[formal.mark]
             ledger.report("schema/mark", port.span, None, name=port.name, found=found, expected=wanted, **about)
-        if formal.type != port.type:
-            ledger.report(
-                "schema/type", port.span, None, name=port.name, found=port.type, expected=formal.type, **about
-            )
+        found, wanted = spelled_group(port.type, port.others), spelled_group(formal.type, formal.others)
+        if found != wanted:
+            ledger.report("schema/type", port.span, None, name=port.name, found=found, expected=wanted, **about)
     for name in expected:
         if name not in {port.name for port in ports}:
             ledger.report("schema/missing-port", operator.span, None, name=name, **about)

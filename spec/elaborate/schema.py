@@ -34,7 +34,7 @@ VALUE_SORTS = {"": array_of(ELEMENT), "seq": list_of(array_of(ELEMENT)), "option
 class FormalPort:
     """A formal input or output: `mark` as in `Port`, `type` a type variable, an element type or a longer type.
 
-    allowed: the types that it admits, written alike. least: how many a variadic one has at least.
+    allowed: the types that it admits, written alike. least: how many a variadic one has at least. others: as in `Port`.
     """
 
     name: str
@@ -42,6 +42,7 @@ class FormalPort:
     type: str
     allowed: frozenset[str] = frozenset()
     least: int = 0
+    others: tuple[str, ...] = ()
 
     @property
     def sort(self) -> Sort:

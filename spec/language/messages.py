@@ -88,7 +88,8 @@ MESSAGES: Mapping[str, str] = {
     # ---- operators ---------------------------------------------------------------------------
     "operator/range": "the first version {first} is later than the last version {last}",
     "operator/version": "{version} is no version; a version is a whole number from 1 to {most}",
-    "operator/domain": "ai.onnx is the default domain, which ONNX alone defines; write {name}, or a domain of your own",
+    "operator/domain": "ai.onnx is the default domain, where ONNX has an operator {name}; write {name}, or a domain of"
+    " your own",
     "contract/unknown": "ONNX has no {name}-{version}; a contract is of a version that begins there",
     "operator/overlap": "{name} at version {version} has two meanings; the ranges must not overlap",
     "like/missing": "no text defines {name}, which this one is like",
@@ -150,6 +151,9 @@ MESSAGES: Mapping[str, str] = {
     "declared/schema": "ONNX has a schema of {operator}, which says what {name} is; remove this line",
     "declared/versions": "{operator} has no schema in ONNX, so its text is that of one version: {operator} @ N",
     "declared/type": "{name} is no element type; say what it stands for: types {name} = float, double",
+    "declared/group": "the types in parentheses are those of the groups of a variadic input; {name} is none",
+    "declared/group-type": "{type} stands behind the first of a group of {name}; an input that is always there has to"
+    " have the type {type}, or it is an element type",
     "declared/element-type": "{name} is no element type, and a longer type stands in quotes{hint}",
     "declared/kind": "{stated} is no kind of attributes; write one of {allowed}",
     "declared/mark": "{name} has a default, so it is always there; remove the question mark",

@@ -492,10 +492,11 @@ class _Builder:
         return tuple(self._port(port) for port in trees(node)) if isinstance(node, Tree) else ()
 
     def _port(self, tree: Tree[Token]) -> Port:
-        name, mark, type_, *shapes = tree.children
+        name, mark, kind, *shapes = tree.children
+        type_, *others = kind.children if isinstance(kind, Tree) else (kind,)
         present = [tuple(self._dimension(d) for d in trees(shape)) for shape in shapes if isinstance(shape, Tree)]
         shape = present[0] if present else None
-        return Port(str(name), str(mark or ""), str(type_), shape, self._read.span(tree))
+        return Port(str(name), str(mark or ""), str(type_), shape, self._read.span(tree), tuple(map(str, others)))
 
     def _dimension(self, tree: Tree[Token]) -> tuple[str, bool] | int:
         if tree.data == "fixed_dimension":

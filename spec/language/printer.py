@@ -31,6 +31,7 @@ from .syntax import (
     Statement,
     Transition,
     Written,
+    spelled_group,
 )
 
 # ---- Line breaking: a group is printed on one line when it fits, else all its lines break ------
@@ -264,9 +265,9 @@ def _transition(transition: Transition) -> str:
 
 def _port(port: Port) -> str:
     if port.shape is None:
-        return f"{port.name}{port.mark}: {port.type}"
+        return f"{port.name}{port.mark}: {spelled_group(port.type, port.others)}"
     dimensions = (str(d) if isinstance(d, int) else d[0] + ("..." if d[1] else "") for d in port.shape)
-    return f"{port.name}{port.mark}: {port.type}[{', '.join(dimensions)}]"
+    return f"{port.name}{port.mark}: {spelled_group(port.type, port.others)}[{', '.join(dimensions)}]"
 
 
 def _operator(operator: Operator) -> str:

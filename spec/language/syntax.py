@@ -274,6 +274,8 @@ class Port:
     """A formal input or output of an operator. `mark`: "" required, "?" optional, "*" variadic.
 
     `shape`: None when the text binds no shape, else its dimensions: a name, a name with dots (`("d", True)`) or an int.
+    `others`: where a variadic input comes in groups, the types of the entries of a group behind the first, which has
+    `type`.
     """
 
     name: str
@@ -281,6 +283,17 @@ class Port:
     type: str
     shape: tuple[tuple[str, bool] | int, ...] | None = None
     span: Span = field(default=NOWHERE, compare=False)
+    others: tuple[str, ...] = ()
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """The types of the entries of a group; of any other port its type."""
+        return (self.type, *self.others)
+
+
+def spelled_group(first: str, others: tuple[str, ...]) -> str:
+    """The type of a port as the header writes it: `T`, of a group `(T, float, T)`."""
+    return f"({', '.join((first, *others))})" if others else first
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,10 @@ def _port(port: Port) -> Math:
     shape = EMPTY
     if port.shape is not None:
         shape = between("[", separated([_size(dimension) for dimension in port.shape], COMMA), "]")
-    return row(name(port.name), COLON, name(port.type), shape, word(mark) if mark else EMPTY)
+    kind = name(port.type)
+    if port.others:
+        kind = between("(", separated([name(it) for it in port.types], COMMA), ")")
+    return row(name(port.name), COLON, kind, shape, word(mark) if mark else EMPTY)
 
 
 def _size(dimension: tuple[str, bool] | int) -> Math:

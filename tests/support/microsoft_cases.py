@@ -23,6 +23,8 @@ Attributes = Mapping[str, Any]
 Case = tuple[tuple[Any, ...], Attributes, int]
 """Inputs, attributes, number of outputs."""
 DOMAIN = "com.microsoft"
+GUESTS = ("SimplifiedLayerNormalization",)
+"""The operators that onnxruntime registers in ONNX's own domain."""
 
 
 # ---- Draws --------------------------------------------------------------------------------------
@@ -139,6 +141,57 @@ def _softmax(rng: random.Random) -> Case:
     return (quantized(rng, whole, kind), scale(rng), zero(rng, kind), y, zero(rng, kind, 0)), attributes, 1
 
 
+def _concat(rng: random.Random) -> Case:
+    kind = byte(rng)
+    whole = shape(rng, 1, 4)
+    axis = rng.randrange(len(whole))
+    y = (scale(rng), zero(rng, kind, 0))
+    groups: list[Any] = []
+    for _ in range(rng.randint(1, 4)):
+        own = [*whole[:axis], rng.choice([0, 1, 2, 3, 5]) or 1, *whole[axis + 1 :]]
+        alike = rng.random() < 0.2
+        groups += [quantized(rng, own, kind), *(y if alike else (scale(rng), zero(rng, kind, 0)))]
+    return (*y, *groups), {"axis": rng.choice([axis, axis - len(whole)])}, 1
+
+
+def _where(rng: random.Random) -> Case:
+    kind, (a, b) = byte(rng), broadcasting(rng)
+    whole = list(np.broadcast_shapes(a, b))
+    c = [1 if rng.random() < 0.25 else size for size in whole][rng.randint(0, len(whole)) :]
+    condition = np.array([rng.random() < 0.5 for _ in range(int(np.prod(c, dtype=np.int64)))], bool).reshape(c)
+    z = (scale(rng), zero(rng, kind, 0))
+    x, y = (z if rng.random() < 0.3 else (scale(rng), zero(rng, kind, 0)) for _ in range(2))
+    return (condition, quantized(rng, a, kind), *x, quantized(rng, b, kind), *y, *z), {}, 1
+
+
+def _scaled(rng: random.Random, kinds: Sequence[Any]) -> tuple[list[int], Any, Any, Any, Attributes]:
+    """A shape, the type of quantized elements, scales and zero points for it, one for all or along an axis."""
+    whole, kind = shape(rng, 1, 4), rng.choice(kinds)
+    axis = rng.randrange(len(whole))
+    along = rng.random() < 0.5
+    scales = np.array([scale(rng).item() for _ in range(whole[axis] if along else 1)], np.float32)
+    info = np.iinfo(kind)
+    zeros = np.array([rng.randint(info.min, info.max) for _ in scales], kind)
+    if not along:
+        scales, zeros = (it.reshape(rng.choice([(), (1,)])) for it in (scales, zeros))
+    attributes = {"axis": rng.choice([axis, axis - len(whole)])} if along else {}
+    return whole, kind, scales, zeros if rng.random() < 0.8 else None, attributes
+
+
+WORDS = (np.uint8, np.int8, np.uint16, np.int16)
+"""The types of quantized elements that NumPy has."""
+
+
+def _quantize(rng: random.Random) -> Case:
+    whole, _, scales, zeros, attributes = _scaled(rng, WORDS)
+    return (floats(rng, whole) * np.float32(rng.choice([1, 40, 3000])), scales, zeros), attributes, 1
+
+
+def _dequantize(rng: random.Random) -> Case:
+    whole, kind, scales, zeros, attributes = _scaled(rng, (*WORDS, np.int32))
+    return (quantized(rng, whole, kind), scales, None if kind == np.int32 else zeros), attributes, 1
+
+
 def _gemm(rng: random.Random) -> Case:
     a, b = rng.choice([(np.uint8, np.uint8), (np.uint8, np.int8), (np.int8, np.int8)])
     m, k, n = (rng.choice([1, 2, 3, 5, 8, 17]) for _ in range(3))
@@ -231,6 +284,15 @@ def _skip(rng: random.Random, simplified: bool = False) -> Case:
     return tuple(inputs), rng.choice([{}, {"epsilon": 0.001}]), 1
 
 
+def _root(rng: random.Random) -> Case:
+    kind, whole = _half(rng), shape(rng, 1, 4, (1, 2, 3, 5, 8))
+    axis = rng.randrange(len(whole))
+    attributes = rng.choice([{}, {"epsilon": 0.001}, {"stash_type": 1, "epsilon": 0.000001}])
+    if axis < len(whole) - 1 or rng.random() < 0.5:
+        attributes = {**attributes, "axis": rng.choice([axis, axis - len(whole)])}
+    return (floats(rng, whole, kind), floats(rng, whole[axis:], kind)), attributes, rng.randint(1, 2)
+
+
 def _embed(rng: random.Random) -> Case:
     n, steps, h = rng.randint(1, 3), rng.randint(1, 5), rng.choice([1, 2, 4, 7])
     rows = [rng.randint(1, 6), rng.randint(steps, 8), rng.randint(1, 3)]
@@ -320,6 +382,55 @@ def _heads(rng: random.Random) -> Case:
     )
 
 
+def _grouped(rng: random.Random) -> Case:
+    """Prompts of several members, and tokens behind a past, for which there is room in its tensors or in new ones."""
+    groups, size, steps = rng.randint(1, 2), rng.choice([8, 16, 16, 32]), rng.choice([1, 1, 2, 3, 5])
+    heads = groups * rng.randint(1, 3)
+    n, total = rng.randint(1, 3), steps
+    if rng.random() < 0.7:
+        total += rng.randint(1, 6)
+        n = n if steps == 1 else 1
+    lengths = [total if b == 0 else rng.randint(steps, total) for b in range(n)]
+    room = rng.choice([total - steps, total - steps, total, total + 3])
+    attributes: dict[str, Any] = {"num_heads": heads, "kv_num_heads": groups}
+    for name, value in {
+        "scale": rng.choice([0.5, 0.0]),
+        "softcap": 2.0,
+        "local_window_size": rng.randint(1, 4),
+    }.items():
+        if rng.random() < 0.25:
+            attributes[name] = value
+    finite = lambda shape: np.nan_to_num(floats(rng, shape), posinf=1)  # noqa: E731
+    if rng.random() < 0.3:
+        query = [finite([n, steps, (heads + 2 * groups) * size]), None, None]
+    else:
+        query = [finite([n, steps, heads * size]), *(finite([n, steps, groups * size]) for _ in range(2))]
+    past = [finite([n, groups, room, size]) for _ in range(2)] if room else [None, None]
+    caches: list[Any] = [None, None]
+    if rng.random() < 0.5 and size % 16 == 0:
+        attributes |= {"do_rotary": 1, **rng.choice([{}, {"rotary_interleaved": 1}])}
+        caches = [finite([total + rng.randint(0, 3), rng.choice([8, size // 2])])]
+        caches += [finite(caches[0].shape)]
+    sink = rng.choice([None, None, None, finite([heads])])
+    if sink is None and rng.random() < 0.2:
+        attributes["smooth_softmax"] = 1
+    bias = finite([rng.choice([1, n]), rng.choice([1, heads]), steps, total]) if rng.random() < 0.25 else None
+    return (
+        (
+            *query,
+            *past,
+            np.array([it - 1 for it in lengths], np.int32),
+            np.array(total, np.int32).reshape(rng.choice([(), (1,)])),
+            *caches,
+            None,
+            bias,
+            sink,
+        ),
+        attributes,
+        3,
+    )
+
+
 def _fused_matmul(rng: random.Random) -> Case:
     a, b = _matrices(rng)
     attributes = {name: rng.randint(0, 1) for name in ("transA", "transB") if rng.random() < 0.6}
@@ -330,6 +441,14 @@ def _fused_matmul(rng: random.Random) -> Case:
     if attributes.get("transB"):
         b[-2:] = b[:-3:-1]
     return (floats(rng, a), floats(rng, b)), attributes, 1
+
+
+def _triangle(rng: random.Random) -> Case:
+    x = floats(rng, shape(rng, 2, 4), rng.choice([np.float32, np.float64]))
+    if rng.random() < 0.3:
+        x = np.nan_to_num(x, posinf=9).astype(np.int64)
+    k = np.array(rng.randint(-4, 4), np.int64).reshape(rng.choice([(), (1,)]))
+    return (x, *([k] if rng.random() < 0.7 else [])), rng.choice([{}, {"upper": rng.randint(0, 1)}]), 1
 
 
 def _fused_conv(rng: random.Random) -> Case:
@@ -428,6 +547,10 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QLinearAveragePool": _average,
     "QLinearGlobalAveragePool": _global,
     "QLinearSoftmax": _softmax,
+    "QLinearConcat": _concat,
+    "QLinearWhere": _where,
+    "QuantizeLinear": _quantize,
+    "DequantizeLinear": _dequantize,
     "QGemm": _gemm,
     "MatMulIntegerToFloat": _integer_to_float,
     "DynamicQuantizeMatMul": _dynamic,
@@ -437,15 +560,23 @@ CASES: Mapping[str, Callable[[random.Random], Case]] = {
     "QuickGelu": _quick,
     "SkipLayerNormalization": _skip,
     "SkipSimplifiedLayerNormalization": partial(_skip, simplified=True),
+    "SimplifiedLayerNormalization": _root,
     "EmbedLayerNormalization": _embed,
     "Attention": _attention,
     "MultiHeadAttention": _heads,
+    "GroupQueryAttention": _grouped,
+    "Trilu": _triangle,
     "FusedMatMul": _fused_matmul,
     "FusedGemm": _fused_gemm,
     "FusedConv": _fused_conv,
     "MatMulNBits": _bits,
     "RotaryEmbedding": _rotary,
 }
+
+
+def name_of(operator: str) -> str:
+    """The name of an operator in the specification."""
+    return f"ai.onnx::{operator}" if operator in GUESTS else f"{DOMAIN}::{operator}"
 
 
 def cases(operator: str, count: int) -> list[Case]:
@@ -462,7 +593,8 @@ def model(operator: str, case: Case) -> tuple[bytes, dict[str, Any]]:
     inputs, attributes, outputs = case
     names = ["" if x is None else f"x{k}" for k, x in enumerate(inputs)]
     fed = {name: x for name, x in zip(names, inputs, strict=True) if name}
-    node = helper.make_node(operator, names, [f"y{k}" for k in range(outputs)], domain=DOMAIN, **attributes)
+    domain = "" if operator in GUESTS else DOMAIN
+    node = helper.make_node(operator, names, [f"y{k}" for k in range(outputs)], domain=domain, **attributes)
     declared = [
         helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
         for name, x in fed.items()
@@ -504,7 +636,7 @@ def _outcomes(path: Path) -> Iterator[Any]:
 def verdict(operator: str, case: Case, outcome: Mapping[str, Any] | str) -> str | list[Judged]:
     """How onnxruntime's outputs stand to the text; a word where one of the two refuses."""
     inputs, attributes, outputs = case
-    meant = applied(Application(f"{DOMAIN}::{operator}", 1, inputs, attributes, (True,) * outputs))
+    meant = applied(Application(name_of(operator), 1, inputs, attributes, (True,) * outputs))
     if isinstance(outcome, str):
         return "both refuse" if isinstance(meant, Undefined) and meant.stuck else f"onnxruntime: {outcome}"
     if isinstance(meant, Undefined):

@@ -18,7 +18,7 @@ from .deciding import Judged, decide
 from .formulas import Formula, Int, Poly, Symbol, both, equal
 from .lists import NAMES
 from .node import HEADER, Goal
-from .schema import in_force
+from .schema import guest, in_force
 from .text import Operator
 from .values import Entries, Listed, Open, Run, Tensor
 
@@ -68,7 +68,9 @@ class Derivation:
 def text_of(walk: Derivation, n: int) -> tuple[Operator, int] | None:
     """The text of a node's operator, and the operator's version."""
     node = walk.node(n)
-    return None if node.opset is None else in_force(walk.run.library, spelled(node.domain, node.op_type), node.opset)
+    library = walk.run.library
+    name = guest(library, node.domain, node.op_type) or spelled(node.domain, node.op_type)
+    return None if node.opset is None else in_force(library, name, node.opset)
 
 
 def note(walk: Derivation, n: int, operator: Operator, position: int, goal: Goal) -> None:

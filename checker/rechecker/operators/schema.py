@@ -35,6 +35,15 @@ def known(domain: str) -> bool:
     return any(it.domain == domain for it in onnx.defs.get_all_schemas_with_history())
 
 
+def guest(library: Library, domain: str, op_type: str) -> str:
+    """The name in the texts of an operator of ONNX's own domain that ONNX lacks and a text declares; "" of others."""
+    name = f"ai.onnx::{op_type}"
+    return name if not domain and library.in_force(name, _NEWEST) is not None else ""
+
+
+_NEWEST = 2**31 - 1
+
+
 def in_force(library: Library, name: str, opset: int) -> tuple[Operator, int] | None:
     """The text of an operator in an operator set, and its version; None where there is none. Raises TextError."""
     if known(name.rpartition("::")[0]):

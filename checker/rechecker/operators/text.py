@@ -57,12 +57,16 @@ def _whole_words(terminal: TerminalDef) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A formal input or output. mark: "", "?" or "*". shape: names, names with dots (True), numbers; None for none."""
+    """A formal input or output. mark: "", "?" or "*". shape: names, names with dots (True), numbers; None for none.
+
+    others: where a variadic input comes in groups, the types of the entries of a group behind the first.
+    """
 
     name: str
     mark: str
     type: str
     shape: tuple[tuple[str, bool] | int, ...] | None
+    others: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +125,11 @@ class Operator:
 
 
 def _spelled(port: Port) -> str:
+    kind = f"({', '.join((port.type, *port.others))})" if port.others else port.type
     if port.shape is None:
-        return f"{port.name}{port.mark}: {port.type}"
+        return f"{port.name}{port.mark}: {kind}"
     sizes = [str(item) if isinstance(item, int) else item[0] + "..." * item[1] for item in port.shape]
-    return f"{port.name}{port.mark}: {port.type}[{', '.join(sizes)}]"
+    return f"{port.name}{port.mark}: {kind}[{', '.join(sizes)}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +319,8 @@ def _ports(part: Part) -> tuple[Port, ...]:
 def _port(tree: Node) -> Port:
     name, mark, kind, *shapes = tree.children
     shape = next((tuple(map(_dimension, trees(s))) for s in shapes if isinstance(s, Tree)), None)
-    return Port(str(name), str(mark or ""), str(kind), shape)
+    first, *others = map(str, kind.children if isinstance(kind, Tree) else (kind,))
+    return Port(str(name), str(mark or ""), first, shape, tuple(others))
 
 
 def _dimension(tree: Node) -> tuple[str, bool] | int:

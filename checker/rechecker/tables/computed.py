@@ -19,7 +19,7 @@ from ..attributes import Kinds, default, kind, payload, valued
 from ..facts import Facts, order
 from ..inference import declared
 from ..reader import Node
-from ..schema import VARIADIC, Port, Schema, formal_at, operator, schema_of
+from ..schema import VARIADIC, Port, Schema, formal_at, operator, schema_of, text_name
 from ..stored import ELEMENTS, Stored
 from ..text import Text
 from ..values import UNKNOWN, Find, Value
@@ -175,7 +175,7 @@ def _by_text(
     walk: _Walk, node: Node, schema: Schema, output: str, bound: Mapping[str, Type], inputs: Sequence[Type | None]
 ) -> Type | None:
     """The type of an output by the operator's text: its `type` statements in order, or an entry of a list."""
-    stated = walk.text.operators.operator(operator(node), schema.since_version)
+    stated = walk.text.operators.operator(text_name(node), schema.since_version)
     if stated is None:
         return None
     site = _Site(walk.facts, node, schema, inputs, {**bound})

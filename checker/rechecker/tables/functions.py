@@ -16,7 +16,7 @@ from .. import paths
 from ..attributes import Kinds, kind, valued
 from ..facts import Facts
 from ..reader import Node, domain_of
-from ..schema import newest, schema
+from ..schema import is_guest, newest, schema
 from ..values import Key, Value
 from .graph import Makers, at, listed
 from .nodes import absent, deprecated, left_empty, miscounted, miskinded, unlisted
@@ -71,7 +71,8 @@ def makers(f: Facts) -> Makers:
     def unknown(k: int) -> tuple[str, ...]:
         imported = _imported(first[k])
         foreign = [it for it in applied(k) if it not in own and newest(it[0])]
-        return tuple(paths.function(*it, "") for it in foreign if schema(*it, imported.get(it[0])) is None)
+        absent = (it for it in foreign if is_guest(*it) or schema(*it, imported.get(it[0])) is None)
+        return tuple(paths.function(*it, "") for it in absent)
 
     def repeated(k: int) -> tuple[str, ...]:
         it = first[k]

@@ -8,7 +8,7 @@ from functools import cache
 from ..attributes import kind, valued
 from ..facts import Facts
 from ..reader import Node
-from ..schema import SINGLE, UNBOUNDED, Attribute, Schema, newest, prescribed, schema_of
+from ..schema import SINGLE, UNBOUNDED, Attribute, Schema, is_guest, newest, prescribed, schema_of
 from ..values import UNKNOWN, Find, Value
 from .graph import Makers, at
 
@@ -52,6 +52,7 @@ def makers(f: Facts) -> Makers:
         "exists_in_domain": of_node(
             lambda node: (False if newest(node.domain) else UNKNOWN) if unknown(node) else None
         ),
+        "guests": those(lambda node: node.imported and not misfit(node) and is_guest(node.domain, node.op_type)),
         "misfitting_calls": those(misfit),
         "deprecated": those(deprecated),
         "idle": those(lambda node: not node.inputs and not node.outputs),
@@ -97,12 +98,12 @@ def left_empty(node: Node) -> tuple[str, ...]:
     if schema is None or schema.deprecated:
         return ()
     sides = ((schema.inputs, node.inputs), (schema.outputs, node.outputs))
-    return tuple(
-        formal.name
-        for formals, given in sides
-        for formal, t in zip(formals, given, strict=False)
-        if t is None and formal.option == SINGLE
-    )
+    names: list[str] = []
+    for formals, given in sides:
+        names += (it.name for it, t in zip(formals, given, strict=False) if t is None and it.option == SINGLE)
+        if formals and formals[-1].group and None in given[len(formals) - 1 :]:  # a group has all its entries
+            names.append(formals[-1].name)
+    return tuple(names)
 
 
 def unlisted(node: Node) -> tuple[str, ...]:

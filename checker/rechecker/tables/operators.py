@@ -136,4 +136,9 @@ def _variables(node: Node) -> dict[str, tuple[int, ...]]:
         for formal in formals:
             if formal.type_str in names and formal.is_homogeneous and formal.name in given:
                 by_variable.setdefault(formal.type_str, {}).update(dict.fromkeys(given[formal.name]))
+            behind = node.inputs[len(formals) - 1 :]
+            for number, it in enumerate(formal.group):
+                row = [t for t in behind[number :: len(formal.group)] if t is not None]
+                if it.type_str in names and row:
+                    by_variable.setdefault(it.type_str, {}).update(dict.fromkeys(row))
     return {variable: tuple(row) for variable, row in by_variable.items()}

@@ -157,13 +157,16 @@ def _input(port: Port, formal: Formal, m: _Making) -> Value | list[Value | None]
         return None
     if formal.type in m.types and f"tensor({m.types[formal.type]})" not in formal.types:
         return _IMPOSSIBLE
-    chosen = _type(formal, m.choose, m.solution)
-    element = m.types.setdefault(formal.type, chosen) if formal.homogeneous else chosen
-    if not element:
+    elements: list[str] = []
+    for it in formal.group or (formal,):
+        chosen = _type(it, m.choose, m.solution)
+        elements.append(m.types.setdefault(it.type, chosen) if it.homogeneous else chosen)
+    if not all(elements):
         return _IMPOSSIBLE
     listed = is_list(m.operator, port)
     made: list[Value | None] = []
     for number, rank in enumerate(m.solution.instance.ranks[port.name]):
+        element = elements[number % len(elements)]
         name = f"{port.name}.{number}" if listed else port.name
         sizes = [m.solution.numbers.get(f"{name}.{axis}", 1) for axis in range(rank)]
         shape = tuple(size for size in sizes if type(size) is int)
@@ -175,7 +178,7 @@ def _input(port: Port, formal: Formal, m: _Making) -> Value | list[Value | None]
         return made[0]
     if port.mark == "*":
         return made
-    inner = ValueType("tensor", element)
+    inner = ValueType("tensor", elements[0])
     items = tuple(it for it in made if it is not None)
     if formal.types and formal.types[0].startswith("seq("):
         return Sequence(inner, items)

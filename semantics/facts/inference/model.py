@@ -349,7 +349,7 @@ class _Builder:
 
     def _obstacle(self, node: Node) -> str | None:
         """Why inference cannot judge the node; None when it can."""
-        if node.version is None:
+        if node.version is None or schemas.is_guest(node.domain, node.op_type):
             return f"ONNX has no schema for {node.op_type}"
         domain = _domain(node.domain)
         key = (domain, node.op_type)

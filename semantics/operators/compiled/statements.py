@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from sonnx.spec.elaborate.core import Binding, Bound, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.sorts import ELEMENT as ELEMENTS
-from sonnx.spec.language.syntax import NOWHERE, Port
+from sonnx.spec.language.syntax import NOWHERE, Port, spelled_group
 from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
@@ -85,8 +85,8 @@ def opening(
         if given is None and not port.mark:
             raise stuck(builder.rule, written(port), port.span, f"{port.name} is required and absent.")
         entries = given if isinstance(given, tuple) and not isinstance(given, Held) else (given,)
-        for each in entries if given is not None else ():
-            _bind_type(port, each, types, builder)
+        for number, each in enumerate(entries) if given is not None else ():
+            _bind_type(port, port.types[number % len(port.types)], each, types, builder)
         if isinstance(given, Tensor) and port.shape is not None:
             _bind_shape(operator, port, given, names, builder)
     for port in (*operator.inputs, *operator.outputs):
@@ -112,16 +112,16 @@ def check_types(operator: CoreOperator, version: int, inputs: Sequence[Input], r
     for position, given in enumerate(inputs):
         if schema is None or not schema.inputs or given is None or (isinstance(given, Tensor) and given.type is None):
             continue
-        at = min(position, len(schema.inputs) - 1)
+        formal = schemas.formal_at(schema.inputs, position) or schema.inputs[-1]
         found = type_of(given)
         if isinstance(found, ValueType):
-            admitted = any(_admits(text, found) for text in schema.inputs[at].types)
+            admitted = any(_admits(text, found) for text in formal.types)
             held = f"is of kind {found.kind}"
         else:
-            admitted = f"tensor({element_of(found)})" in schema.inputs[at].types
+            admitted = f"tensor({element_of(found)})" in formal.types
             held = f"has elements of type {element_of(found)}"
         if not admitted:
-            port = operator.inputs[at]
+            port = operator.inputs[min(position, len(operator.inputs) - 1)]
             message = f"{port.name} {held}, which ONNX does not admit there."
             raise stuck(rule, written(port), port.span, message, "Cast the input, or use a newer operator set.")
 
@@ -187,16 +187,18 @@ def _check_output_type(statement: CoreStatement, value: Value, rule: str, target
 def written(port: Port) -> str:
     """A port as its definition writes it."""
     dims = [str(d) if isinstance(d, int) else d[0] + ("..." if d[1] else "") for d in port.shape or ()]
-    return f"{port.name}{port.mark}: {port.type}" + (f"[{', '.join(dims)}]" if port.shape is not None else "")
+    return f"{port.name}{port.mark}: {spelled_group(port.type, port.others)}" + (
+        f"[{', '.join(dims)}]" if port.shape is not None else ""
+    )
 
 
-def _bind_type(port: Port, given: Value, types: dict[str, DType | ValueType], builder: Builder) -> None:
+def _bind_type(port: Port, name: str, given: Value, types: dict[str, DType | ValueType], builder: Builder) -> None:
     found = type_of(given)
-    expected = DTYPES.get(port.type) or types.get(port.type)
+    expected = DTYPES.get(name) or types.get(name)
     if expected is None:
-        types[port.type] = found
+        types[name] = found
     elif expected != found:
-        message = f"{port.name} has elements of {found}, where {port.type} is {expected}."
+        message = f"{port.name} has elements of {found}, where {name} is {expected}."
         raise stuck(builder.rule, written(port), port.span, message)
 
 

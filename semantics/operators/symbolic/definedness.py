@@ -125,9 +125,9 @@ def start(instance: Instance) -> Path:
         env |= _attribute(attribute, operator.names[attribute.name], symbols, facts)
     dimensions: set[Term] = set()
     for port in operator.inputs:
-        kind = ElementType(port.type)
         made, listed = [], is_list(operator, port)
         for number, rank in enumerate(instance.ranks[port.name]):
+            kind = ElementType(port.types[number % len(port.types)])
             name = f"{port.name}.{number}" if listed else port.name
             shape = tuple(_symbol(f"{name}.{axis}", "Int", symbols) for axis in range(rank))
             facts += [at_most(0, size) for size in shape]
@@ -390,12 +390,21 @@ def _limits(operator: CoreOperator) -> tuple[dict[str, int], dict[str, tuple[tup
             alone = len(port.shape or ()) == 1
             limits[name] = min(limits.get(name, len(RANKS)), len(RANKS) - (0 if alone else 1))
         if port.mark == "*":
-            lists[port.name] = VARIADIC
+            lists[port.name] = tuple(_grouped(len(port.others)))
         elif is_list(operator, port):
             lists[port.name] = SEQUENCES
         elif port.shape is None:
             limits[port.name] = 3
     return limits, lists | {port.name: OUTPUTS for port in operator.outputs if port.mark == "*"}
+
+
+def _grouped(others: int) -> Iterator[tuple[int, ...]]:
+    """The ranks of a variadic input whose groups have so many entries behind the first: in one group alone the others
+    have 0 to 2 axes each, in several groups all 0 or all 1.
+    """
+    for ranks in VARIADIC:
+        behind = product(range(3), repeat=others) if len(ranks) == 1 else ((rank,) * others for rank in range(2))
+        yield from dict.fromkeys(tuple(it for first in ranks for it in (first, *rest)) for rest in behind)
 
 
 def _dotted(port: Port) -> list[str]:

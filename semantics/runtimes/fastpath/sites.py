@@ -90,7 +90,7 @@ def check_types(form: Schema | None, inputs: Inputs) -> None:
     bound: dict[str, tuple[str, str]] = {}
     last = form.inputs[-1]
     for position, value in enumerate(inputs):
-        formal = form.inputs[position] if position < len(form.inputs) else last
+        formal = schemas.formal_at(form.inputs, position) or last
         if value is None:
             continue
         text = type_string(type_of(value))

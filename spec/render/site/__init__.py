@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from ...elaborate.coverage import coverage
-from ...elaborate.declared import declared
-from ...elaborate.schema import Signature, signatures
-from ...elaborate.scope import Ledger
+from ...elaborate.declared import signatures_of
+from ...elaborate.schema import Signature
 from ...language.syntax import Operator
 from ...library import Specification
 from .declarations import file_page
@@ -46,7 +45,7 @@ def site(
         pages[OWN] = own_operator_page(session)
     pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
     for name, meanings in specification.operators.items():
-        versions = signatures().get(name) or tuple(declared(meaning, Ledger({}, ())) for meaning in meanings)
+        versions = signatures_of(meanings)
         shown = {} if execute is None else executed(meanings, versions, by_operator.get(name, ()), execute)
         pages[where.operators[name]] = operator_page(
             meanings, versions, specification.functions, texts, where, known, shown

@@ -8,7 +8,7 @@ from xml.etree.ElementTree import Element
 
 from ...elaborate.coverage import absent, kind_of, local_functions, used_definitions
 from ...elaborate.schema import FormalAttribute, FormalPort, Signature
-from ...language.syntax import FunctionDeclaration, Operator
+from ...language.syntax import FunctionDeclaration, Operator, spelled_group
 from ...pages.markup import e
 from ..cards import Formula, card
 from .changes import MARKS, Item, Pair, compare, presence, schema_changes, summary, types
@@ -129,9 +129,8 @@ def _signature(signature: Signature) -> Element:
     """The parameters at the newest version of a meaning, and the types that they may have."""
 
     def port(what: str, formal: FormalPort) -> Element:
-        return e(
-            "tr", e("td", what), e("th", formal.name, scope="row"), e("td", formal.type), e("td", MARKS[formal.mark])
-        )
+        cells = e("td", what), e("th", formal.name, scope="row"), e("td", spelled_group(formal.type, formal.others))
+        return e("tr", cells, e("td", MARKS[formal.mark]))
 
     def attribute(formal: FormalAttribute) -> Element:
         cells = e("td", "attribute"), e("th", formal.name, scope="row"), e("td", str(formal.sort))

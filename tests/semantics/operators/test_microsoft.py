@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
+from datetime import date
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,13 +14,17 @@ import numpy as np
 import onnx
 import pytest
 from command_calls import ENGINES, agrees, owed
-from microsoft_cases import CASES, Case, cases, given, verdict
+from microsoft_cases import CASES, Case, cases, given, name_of, verdict
 from onnx import TensorProto, helper, numpy_helper
 from sampling import CAMPAIGN
+from sonnx.checker.certification.certifier import certify
+from sonnx.checker.certification.report import RuleVerdict, Verdict
 from sonnx.checker.runtimes.differential.judging import Standing
 from sonnx.semantics.operators.application import Application, Outputs
 from sonnx.semantics.operators.compiled.ieee import apply
+from sonnx.spec.cli import run
 from sonnx.spec.library import specification
+from sonnx.spec.project import Waiver
 
 QUANTIZED = Path(__file__).parents[3] / ".." / "shared" / "models" / "quantized" / "micro_kws"
 KNOWN = {
@@ -69,9 +75,9 @@ def test_onnxruntime_gives_what_the_text_allows(operator: str, count: int) -> No
     assert counted[Standing.EXACT.name] + counted[Standing.WITHIN.name] > 0
 
 
-def test_every_operator_of_the_domain_is_held_against_onnxruntime() -> None:
-    defined = {name.partition("::")[2] for name in specification().operators if name.startswith("com.microsoft::")}
-    assert set(CASES) == defined
+def test_every_operator_that_onnxruntime_adds_is_held_against_it() -> None:
+    defined = {name for name in specification().operators if name.startswith(("com.microsoft::", "ai.onnx::"))}
+    assert set(map(name_of, CASES)) == defined
 
 
 def test_the_zero_point_of_a_sum_and_of_a_product_is_added_before_a_tie_is_rounded() -> None:
@@ -169,3 +175,92 @@ def test_a_fused_layer_of_bert_conforms_but_for_what_its_data_owe(
 ) -> None:
     ids = [f"com.microsoft::EmbedLayerNormalization-1/{it}_in_range" for it in ("words", "segments")]
     assert owed(capsys, layer / "encoder.onnx", layer / "c.json") == ids
+
+
+# ---- Inputs in groups ---------------------------------------------------------------------------
+
+TENSOR, SCALE, ZERO, SIGNED = (3, np.uint8), (0, np.float32), (0, np.uint8), (0, np.int8)
+"""Entries of a group by their number of elements, 0 for a scalar, and their type."""
+GROUPS = {
+    "right": ([TENSOR, SCALE, ZERO, TENSOR, SCALE, ZERO], []),
+    "swapped": ([(3, np.float32), ZERO, ZERO], ["type/admitted", "type/variable"]),
+    "of two types": ([TENSOR, SCALE, SIGNED], ["type/variable"]),
+    "cut off": ([TENSOR, SCALE, ZERO, TENSOR], ["com.microsoft::QLinearConcat-1/groups"]),
+    "too few": ([TENSOR, SCALE], ["arity", "com.microsoft::QLinearConcat-1/groups"]),
+    "with a gap": ([TENSOR, None, ZERO], ["required", "com.microsoft::QLinearConcat-1/groups"]),
+}
+
+
+@pytest.mark.parametrize(
+    "case", [it if it in ("right", "of two types") else pytest.param(it, marks=CAMPAIGN) for it in GROUPS]
+)
+def test_the_entries_of_a_group_are_judged_by_their_own_types(
+    case: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    entries, broken = GROUPS[case]
+    fed = {
+        f"x{k}": np.ones([it[0]] if it[0] else [], it[1])
+        for k, it in enumerate([SCALE, ZERO, *entries])
+        if it is not None
+    }
+    names = [f"x{k}" if it is not None else "" for k, it in enumerate([SCALE, ZERO, *entries])]
+    node = helper.make_node("QLinearConcat", names, ["y"], domain="com.microsoft", axis=0)
+    kinds = {name: helper.np_dtype_to_tensor_dtype(value.dtype) for name, value in fed.items()}
+    inputs = [helper.make_tensor_value_info(name, kind, fed[name].shape) for name, kind in kinds.items()]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_tensor_value_info("y", TensorProto.UINT8, ["N"])])
+    imports = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    path, certificate = str(tmp_path / "m.onnx"), str(tmp_path / "c.json")
+    onnx.save(helper.make_model(graph, opset_imports=imports, ir_version=8), path)
+    np.savez(tmp_path / "inputs.npz", **fed)
+    run(["certify", path, "--certificate", certificate, "--format", "json"])
+    report = json.loads(capsys.readouterr().out)
+    assert [it["id"] for it in report["rules"] if it["verdict"] != "holds"] == broken
+    assert run(["recheck", certificate, path]) == 0
+    assert capsys.readouterr().out.startswith("CONFIRMED")
+    assert run(["run", path, "--input", str(tmp_path / "inputs.npz")]) == (1 if broken else 0)
+
+
+# ---- A guest of ONNX's domain -------------------------------------------------------------------
+
+
+def guest(tmp_path: Path, domain: str = "") -> str:
+    """A model of one SimplifiedLayerNormalization."""
+    node = helper.make_node("SimplifiedLayerNormalization", ["x", "s"], ["y"], domain=domain, axis=-1, epsilon=1e-6)
+    values = [helper.make_tensor_value_info(it, TensorProto.FLOAT, ["N", 4]) for it in "xy"]
+    stored = numpy_helper.from_array(np.array([1, 2, 3, 4], np.float32), "s")
+    graph = helper.make_graph([node], "g", values[:1], values[1:], [stored])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid(domain, 21)], ir_version=10)
+    onnx.save(model, tmp_path / "guest.onnx")
+    return str(tmp_path / "guest.onnx")
+
+
+@pytest.mark.parametrize("domain", ["", "ai.onnx"])
+def test_an_operator_that_a_runtime_registers_in_onnx_s_domain_runs_and_is_said_not_to_be_onnx(
+    domain: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, certificate = guest(tmp_path, domain), str(tmp_path / "c.json")
+    assert run(["certify", path, "--rules", "sonnx", "--certificate", certificate, "--format", "json"]) == 1
+    report = json.loads(capsys.readouterr().out)
+    assert [it["id"] for it in report["rules"] if it["verdict"] != "holds"] == ["operator/own"]
+    assert run(["recheck", certificate, path]) == 0
+    assert capsys.readouterr().out.startswith("CONFIRMED")
+    np.save(tmp_path / "x.npy", np.arange(12, dtype=np.float32).reshape(3, 4))
+    assert run(["compare", path, "--engine", "numpy", "--input", f"x={tmp_path / 'x.npy'}"]) == 0
+
+
+def test_who_accepts_such_an_operator_has_the_rest_judged(tmp_path: Path) -> None:
+    waiver = Waiver("onnx operator/own", "/0:*", "our runtime is onnxruntime", "A. Engineer", "2999-12-31")
+    report = certify(guest(tmp_path), waivers=[waiver], today=date(2026, 11, 24))
+    assert (report.verdict, report.applied) == (Verdict.CONFORMS, (waiver,))
+
+
+def test_a_function_that_applies_such_an_operator_is_told_of_before_anything_calls_it(tmp_path: Path) -> None:
+    model = onnx.load(guest(tmp_path))
+    imports = [helper.make_opsetid("", 21)]
+    inner = helper.make_node("SimplifiedLayerNormalization", ["a", "b"], ["c"])
+    model.functions.append(helper.make_function("own", "f", ["a", "b"], ["c"], [inner], imports))
+    del model.graph.node[:]
+    model.graph.node.append(helper.make_node("Mul", ["x", "s"], ["y"]))
+    onnx.save(model, tmp_path / "function.onnx")
+    report = certify(tmp_path / "function.onnx")
+    assert [it.id for it in report.rules if it.verdict is RuleVerdict.VIOLATED] == ["function/operators"]
