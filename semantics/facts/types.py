@@ -598,10 +598,10 @@ def _interface(model: Model) -> dict[TensorId, ValueType]:
 
 def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     """The knowledge of each type: inferred, completed by what is declared or stored; else what the texts of operators
-    give, in a model of whose operators ONNX's shape inference does not know all.
+    give, in a model with operators of other domains than ONNX's own, of many of which its shape inference says nothing.
     """
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
-    foreign = any(not newest_opset(node.domain) and node.version is not None for node in model.nodes)
+    foreign = any(normal_domain(node.domain) and node.version is not None for node in model.nodes)
     given = cache(lambda: computed(model))
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:

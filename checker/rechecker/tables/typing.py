@@ -13,7 +13,7 @@ from ..attributes import Kinds, kind
 from ..facts import Facts
 from ..inference import WITHIN, Claims, declared, unread
 from ..reader import Node
-from ..schema import VARIADIC, formal_at, newest, schema_of
+from ..schema import VARIADIC, formal_at, schema_of
 from ..text import texts
 from ..values import UNKNOWN, Find, Key, Value, number
 from ..valuetypes import UNSET, Type, completed, of_stored, read, spelled
@@ -92,9 +92,9 @@ def _interface(f: Facts) -> dict[int, Type]:
 
 def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
     """The known part of each type: inferred, completed by what is declared or stored; else what the texts of operators
-    give, where ONNX has no schemas of the domain of one."""
+    give, in a model with operators of other domains than ONNX's own."""
     stored = {t: of_stored(tensor) for t, tensor in f.initializers()}
-    foreign = any(not newest(node.domain) and schema_of(node) is not None for node in f.reading.nodes)
+    foreign = any(node.domain not in ("", "ai.onnx") and schema_of(node) is not None for node in f.reading.nodes)
     given = cache(lambda: computed(f, texts()))
 
     def one(t: int) -> Type | None:
