@@ -967,6 +967,9 @@ def _evaluate(expr: Expr, site: _Site) -> Type:
         case Expr(head="call", args=("sequence_of" | "optional_of" as maker, Expr() as inner)):
             type_ = _evaluate(inner, site)
             return None if type_ is None else ValueType(str(maker).removesuffix("_of"), inner=type_)
+        case Expr(head="call", args=("map_of", Expr() as keys, Expr() as inner)):
+            key, type_ = _evaluate(keys, site), _evaluate(inner, site)
+            return None if key is None or type_ is None else ValueType("map", key.element, inner=type_)
         case Expr(head="ite", args=(Expr() as test, Expr() as yes, Expr() as no)):
             holds = _test(test, site)
             return None if holds is None else _evaluate(yes if holds else no, site)

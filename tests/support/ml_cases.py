@@ -396,7 +396,9 @@ def support_classifier(rng: np.random.Generator) -> Case:
     vectors, pairs = sum(counts), classes * (classes - 1) // 2
     attributes: dict[str, Any] = {**kernel(rng), **labels(rng, classes), "vectors_per_class": counts}
     likely = vectors > 0 and rng.random() < 0.5
-    attributes["post_transform"] = str(rng.choice(TRANSFORMS if vectors == 0 or classes > 2 or likely else TRANSFORMS[:5]))
+    attributes["post_transform"] = str(
+        rng.choice(TRANSFORMS if vectors == 0 or classes > 2 or likely else TRANSFORMS[:5])
+    )
     if vectors:
         attributes |= {"coefficients": floats(rng, (classes - 1) * vectors), "rho": floats(rng, pairs)}
         attributes["support_vectors"] = floats(rng, vectors * columns)

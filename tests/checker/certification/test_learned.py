@@ -1,4 +1,4 @@
-"""Models as exporters of scikit-learn write them: types that ONNX's shape inference leaves open follow from the texts."""
+"""Models as exporters of scikit-learn write them: types that inference leaves open follow from the texts."""
 
 from __future__ import annotations
 
