@@ -109,7 +109,7 @@ def _ask(f: Facts, hints: Mapping[int, Type], deadline: float) -> Claims:
 
 def _collect(graph: onnx.GraphProto, types: dict[int, Type]) -> None:
     for entry in (*graph.input, *graph.output, *graph.value_info):
-        if entry.type.WhichOneof("value") is not None and entry.name.startswith("t"):
+        if entry.HasField("type") and entry.name.startswith("t"):
             types[int(entry.name[1:])] = _bare(read(entry.type))
     for node in graph.node:
         for attribute in node.attribute:

@@ -152,7 +152,7 @@ def _read(answer: bytes, model: Model, left_out: Mapping[NodeId, str]) -> Claims
 def _collect(graph: GraphProto, types: dict[TensorId, ValueType]) -> None:
     for entries in (graph.input, graph.output, graph.value_info):
         for entry in entries:
-            if entry.type.WhichOneof("value") is not None and not entry.name.startswith(COPY):
+            if entry.HasField("type") and not entry.name.startswith(COPY):
                 types[int(entry.name[1:])] = _open(from_proto(entry.type))
     for node in graph.node:
         for attribute in node.attribute:
