@@ -52,9 +52,18 @@ class FormalPort:
     @property
     def sort(self) -> Sort:
         """The sort of one value: a tensor, a list for a sequence or optional, Value where the schema leaves it open."""
+        kinds = self._beginnings
+        return VALUE_SORTS.get(next(iter(kinds)), VALUE) if len(kinds) == 1 else VALUE
+
+    @property
+    def is_map(self) -> bool:
+        """Every value is a map."""
+        return self._beginnings == {"map"}
+
+    @property
+    def _beginnings(self) -> frozenset[str]:
         words = map(_BEGINNING.match, self.allowed or {self.type})
-        kinds = {"" if word is None or word[1] == "tensor" else word[1] for word in words}
-        return VALUE_SORTS.get(kinds.pop(), VALUE) if len(kinds) == 1 else VALUE
+        return frozenset("" if word is None or word[1] == "tensor" else word[1] for word in words)
 
 
 @dataclass(frozen=True, slots=True)
