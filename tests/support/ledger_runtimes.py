@@ -88,7 +88,7 @@ def reference(case: Case) -> Outcome:
 def _as_texts(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Strings as runtimes take them: they are bytes in the ledger."""
     return {
-        name: {key.decode() if isinstance(key, bytes) else key: item.item() for key, item in x.items}
+        name: {key.decode() if isinstance(key, bytes) else key: item[()] for key, item in x.items}
         if isinstance(x, Map)
         else _mapped(x, bytes.decode)
         if x.dtype == object
