@@ -33,6 +33,7 @@ AXES = {
     "Resize-18": 0,
     "Resize-19": 0,
     "TfIdfVectorizer-9": 0,
+    "ai.onnx.ml::SVMClassifier-1": 0,
     "ai.onnx.ml::TreeEnsemble-5": 0,
     "ai.onnx.ml::TreeEnsembleClassifier-1": 0,
     "ai.onnx.ml::TreeEnsembleClassifier-3": 0,

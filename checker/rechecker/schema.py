@@ -174,7 +174,7 @@ def _draws(text: Operator, known: Text) -> bool:
 
 
 def _spelled(type_: str) -> str:
-    return type_ if "(" in type_ else f"tensor({type_})"
+    return _full(type_) if "(" in type_ else f"tensor({type_})"
 
 
 def _attribute(it: DeclaredAttribute) -> Attribute:

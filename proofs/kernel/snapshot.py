@@ -56,7 +56,7 @@ SHAPES: Mapping[str, str] = {
     **dict.fromkeys(("forall", "exists", "unique"), "B+E"),
     "ite": "EEE", "case": "EA+", "fold": "sR+[En][En]E", "index": "E+", "call": "sE*", "apply": "si[En]*K*",
     "step": "s[En](EE)+", "vector": "E*", "comprehension": "EsE[En]", "collect": "EB[En]",
-    "set_comprehension": "EB+[En]", "map_comprehension": "EEB+",
+    "set_comprehension": "EB+[En]", "map_comprehension": "EEB+", "pair": "EE",
 }  # fmt: skip
 """For each head what its arguments are. The grammar makes no others, so nothing says what others would mean."""
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})

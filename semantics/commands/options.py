@@ -43,7 +43,7 @@ input_option = click.option(
     "inputs",
     multiple=True,
     metavar="NAME=FILE",
-    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
+    help=".npy, .npz, .pb or .json; FILE.npz alone: all; repeatable.",
 )
 random_option = click.option(
     "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."

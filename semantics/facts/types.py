@@ -21,7 +21,6 @@ from ..model.schemas import (
     element_types,
     formal_at,
     is_guest,
-    is_of_onnx,
     newest_opset,
     normal_domain,
     operator_name,
@@ -603,16 +602,21 @@ def _interface(model: Model) -> dict[TensorId, ValueType]:
 
 def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
     """The knowledge of each type: inferred, completed by what is declared or stored; else what the texts of operators
-    give, in a model of whose operators ONNX's shape inference does not know all.
+    give, in a model with operators of other domains than ONNX's own, of many of which its shape inference says nothing.
     """
     from .inference.model import completed, stored_type
 
     stored = {t: stored_type(it) for g in model.graphs for t, it in (*g.initializers, *g.sparse_initializers)}
-    foreign = any(not is_of_onnx(node.domain, node.op_type) and node.version is not None for node in model.nodes)
+    foreign = any(
+        (normal_domain(node.domain) or is_guest(node.domain, node.op_type)) and node.version is not None
+        for node in model.nodes
+    )
     given = cache(lambda: computed(model))
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:
         claim = claims.types.get(tensor) or stored.get(tensor)
+        if claim is not None and claim.kind == UNSET.kind and not claims.errors:
+            claim = None  # of some operators inference says nothing, rejecting none
         if declared is not None and declared.kind != UNSET.kind and declared is not claim:
             claim = completed(claim, declared)
         return given()[tensor] if foreign and _name(claim) is None else claim
@@ -974,6 +978,9 @@ def _evaluate(expr: Expr, site: _Site) -> Type:
         case Expr(head="call", args=("sequence_of" | "optional_of" as maker, Expr() as inner)):
             type_ = _evaluate(inner, site)
             return None if type_ is None else ValueType(str(maker).removesuffix("_of"), inner=type_)
+        case Expr(head="call", args=("map_of", Expr() as keys, Expr() as inner)):
+            key, type_ = _evaluate(keys, site), _evaluate(inner, site)
+            return None if key is None or type_ is None else ValueType("map", key.element, inner=type_)
         case Expr(head="ite", args=(Expr() as test, Expr() as yes, Expr() as no)):
             holds = _test(test, site)
             return None if holds is None else _evaluate(yes if holds else no, site)

@@ -90,6 +90,10 @@ def _objection(value: object) -> str:
         case Optional():
             return "" if value.item is None else _objection(value.item)
         case Map():
+            keys = [key for key, _ in value.items]
+            kind = bytes if value.key == "string" else int
+            if not all(type(key) is kind for key in keys) or keys != sorted(set(keys)):
+                return f"is a map whose keys are no {value.key} in ascending order, each once: sort its items"
             return next(filter(None, (_objection(item) for _, item in value.items)), "")
         case _:
             advice = "give a NumPy array, or a Sequence, Optional or Map of sonnx.semantics.model.values"
@@ -219,6 +223,10 @@ def _drawn(name: str, stated: ValueType | None, generator: np.random.Generator, 
         return Sequence(inner, (_drawn(name, stated.inner, generator, open_sizes),))
     if stated is not None and stated.kind == "optional" and stated.inner is not None:
         return Optional(stated.inner, _drawn(name, stated.inner, generator, open_sizes))
+    if stated is not None and stated.kind == "map" and stated.inner is not None and stated.element:
+        inner = ValueType(stated.inner.kind, stated.inner.element, inner=stated.inner.inner)
+        key = _TEXTS[int(generator.integers(len(_TEXTS)))] if stated.element == "string" else 0
+        return Map(stated.element, inner, ((key, _drawn(name, stated.inner, generator, open_sizes)),))
     if stated is None or stated.kind != "tensor" or not stated.element or stated.shape is None:
         raise ModelError(f"the input {quote(name)} is declared as {type_text(stated)}, which says too little: give it")
     shape = tuple(size if isinstance(size, int) and size >= 0 else 1 for size in stated.shape)

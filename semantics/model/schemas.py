@@ -265,7 +265,7 @@ def _reached(it: CoreOperator, seen: set[str]) -> Iterator[Core]:
 
 
 def _spelled(kind: str) -> str:
-    return kind if "(" in kind else f"tensor({kind})"
+    return _in_full(kind) if "(" in kind else f"tensor({kind})"
 
 
 def _declared_attribute(it: AttributeDeclaration) -> AttributeSchema:

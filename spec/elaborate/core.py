@@ -18,6 +18,7 @@
   map                  key, value; bound                         map
   fold                 body, guard, start?; name; bound          by the fold
   vector               entry, ...                                list
+  pair                 key, value                                Element; in a statement `entries` alone
   index                base, index, ...                          that of an entry
   size                 a list or a set                           Int
   concat               left, right                               list or map

@@ -516,6 +516,12 @@ def _map_comprehension(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     return Core("map", map_of(key.sort, value.sort), parts, expr.span, bound=bound)
 
 
+def _pair(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
+    """A key and the value at it, both elements."""
+    parts = tuple(check(part, ELEMENT, scope, ledger) for part in exprs(expr))
+    return Core("pair", ELEMENT, parts, expr.span)
+
+
 def _fold(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     name = str(expr.args[0])
     guard, start, term = expr.args[-3:]
@@ -568,6 +574,7 @@ RULES: Mapping[str, Rule] = {
     "collect": _collect,
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
+    "pair": _pair,
     "fold": _fold,
 }
 """For each head the rule that makes the core."""

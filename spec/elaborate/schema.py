@@ -5,6 +5,7 @@ This is the one module of `spec` that imports onnx, and it does so when first as
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from ctypes import c_float
 from dataclasses import dataclass
@@ -26,8 +27,13 @@ ATTRIBUTE_SORTS = {
 }
 """The sorts of attribute values; those of other kinds (graphs) are named after their kind. A sparse tensor is the
 dense one that it stands for."""
-VALUE_SORTS = {"": array_of(ELEMENT), "seq": list_of(array_of(ELEMENT)), "optional": list_of(VALUE)}
-"""The sorts of values by the word that their type begins with, "" for tensors."""
+TENSORS = list_of(array_of(ELEMENT))
+VALUE_SORTS = {
+    "": array_of(ELEMENT), "seq": TENSORS, "optional": list_of(VALUE), "map": TENSORS, "seq(map": list_of(TENSORS)
+}  # fmt: skip
+"""The sorts of values by the words that their type begins with, "" for tensors. A map is the list of two tensors with
+one axis: its keys, ascending, and the values at them."""
+_BEGINNING = re.compile(r"(seq\(map|\w+)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +53,18 @@ class FormalPort:
     @property
     def sort(self) -> Sort:
         """The sort of one value: a tensor, a list for a sequence or optional, Value where the schema leaves it open."""
-        kinds = {kind.partition("(")[0] if "(" in kind else "" for kind in self.allowed or {self.type}}
-        return VALUE_SORTS.get(kinds.pop(), VALUE) if len(kinds) == 1 else VALUE
+        kinds = self._beginnings
+        return VALUE_SORTS.get(next(iter(kinds)), VALUE) if len(kinds) == 1 else VALUE
+
+    @property
+    def is_map(self) -> bool:
+        """Every value is a map."""
+        return self._beginnings == {"map"}
+
+    @property
+    def _beginnings(self) -> frozenset[str]:
+        words = map(_BEGINNING.match, self.allowed or {self.type})
+        return frozenset("" if word is None or word[1] == "tensor" else word[1] for word in words)
 
 
 @dataclass(frozen=True, slots=True)

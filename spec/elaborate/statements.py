@@ -14,7 +14,7 @@ from .core import TRUE, Binding, Bound, Core, CoreStatement
 from .infer import as_numeral_of, bind_ranges, check, infer
 from .presence import alternatives, presence
 from .recurrence import check_order
-from .schema import Signature
+from .schema import TENSORS, Signature
 from .scope import Ledger, Scope, held, hint
 from .sorts import ANY, BUILT_IN, CLASH, ELEMENT, TYPE, VALUE, adapt, array_of, conversion, join, list_of
 
@@ -233,8 +233,10 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> CoreSta
     elif statement.kind != "result" and (port.mark == "*") != (statement.kind == "each"):
         kind = "operator/list-output" if port.mark == "*" else "operator/one-output"
         ledger.report(kind, statement.span, port.span, name=name)
-    elif statement.kind == "entries" and not _is_sequence(port, progress.signature):
-        ledger.report("operator/no-sequence", statement.span, port.span, name=name)
+    elif statement.kind == "entries":
+        mistake = _no_entries(statement, port, progress.signature)
+        if mistake:
+            ledger.report(mistake, statement.span, port.span, name=name)
     progress.defined.setdefault(name, statement)
     if statement.kind == "result":
         return CoreStatement("result", _whole(statement, port, progress, ledger), statement.span, name=name)
@@ -254,10 +256,20 @@ def _output(statement: Statement, progress: Progress, ledger: Ledger) -> CoreSta
     return CoreStatement(statement.kind, body, statement.span, name=name, binds=tuple(places), bound=bound)
 
 
-def _is_sequence(port: Port, signature: Signature | None) -> bool:
-    """True if an output is a sequence by its schema, or has no schema."""
+def _no_entries(statement: Statement, port: Port, signature: Signature | None) -> str:
+    """The mistake of `Y[p < n][...] = e` where Y has no entries of that kind by its schema, or "".
+
+    Of an entry that is a map the statement gives the pairs, which have one index.
+    """
     formals = signature.outputs if signature is not None else ()
-    return all(formal.sort.name == "list" for formal in formals if formal.name == port.name)
+    sorts = [formal.sort for formal in formals if formal.name == port.name]
+    if any(sort.name != "list" for sort in sorts):
+        return "operator/no-sequence"
+    pairs = statement.expr.head == "pair"
+    if any((sort.element == TENSORS) != pairs for sort in sorts):
+        return "operator/no-maps" if pairs else "operator/maps"
+    within = statement.ranges[1:]
+    return "operator/pairs" if pairs and (len(within) != 1 or within[0].dots or len(within[0].names) > 1) else ""
 
 
 def _whole(statement: Statement, port: Port | None, progress: Progress, ledger: Ledger) -> Core:

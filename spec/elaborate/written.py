@@ -112,6 +112,6 @@ RULES: Mapping[str, Callable[[Core], Expr]] = {
     "list": _list,
     "fold": _fold,
     "apply": _apply,
-    **dict.fromkeys(("not", "or", "implies", "iff", "ite", "neg", "index", "vector", "concat"), _same),
+    **dict.fromkeys(("not", "or", "implies", "iff", "ite", "neg", "index", "vector", "concat", "pair"), _same),
 }
 """For each head how it is written."""

@@ -512,5 +512,6 @@ PRINTERS: Mapping[str, Callable[[Expr], Doc]] = {
     "collect": _collect,
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
+    "pair": lambda expr: (doc_of(expr.part(0)), " |-> ", doc_of(expr.part(1))),
 }
 """For each head its document."""

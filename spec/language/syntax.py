@@ -56,6 +56,7 @@ class Expr:
       step (rule or "", Expr or None, Expr, ...), the rule leads from the first half of the expressions to the second
       vector (Expr, ...) · comprehension (body, name, bound, guard or None) · collect (body, Binder, guard or None)
       set_comprehension (Expr, Binder, ..., guard Expr or None) · map_comprehension (key, value, Binder, ...)
+      pair (key, value), what a map that is the entry of a sequence has; in a statement `entries` alone
     """
 
     head: str
@@ -89,7 +90,7 @@ HEADS = frozenset((
     "add", "sub", "concat", "mul", "quotient", "div", "mod", "neg",
     "forall", "exists", "unique", "ite", "case", "fold",
     "index", "call", "given", "apply", "every", "step",
-    "vector", "comprehension", "collect", "set_comprehension", "map_comprehension",
+    "vector", "comprehension", "collect", "set_comprehension", "map_comprehension", "pair",
 ))  # fmt: skip
 
 
@@ -306,7 +307,8 @@ class Statement:
       restrict (id, doc, clauses), a rule set forbids what is defined all the same: no execution evaluates it
       view (names[0], ranges), a local tensor · equation (names[0], ranges), the elements of an output
       each (names[0], names[1], ranges), the elements of each output of a list, names[1] its position
-      entries (names[0], ranges), the elements of each entry of a sequence, ranges[0] its position
+      entries (names[0], ranges), the elements of each entry of a sequence, ranges[0] its position; where expr is a
+        pair, the pairs of each map
       along (ranges[0], body), the views of `body` by steps; expr is `true`
       type (names[0]), the element type of an output · result (names[0]), an output as a whole
       rule (doc), the operator's meaning is the rule of the machine of that name; expr is `true`

@@ -227,8 +227,11 @@ def _set_comprehension(expr: Expr) -> Math:
 
 
 def _map_comprehension(expr: Expr) -> Math:
-    entry = row(notation(expr.part(0)), sign("↦"), notation(expr.part(1)))
-    return between("{", row(entry, _where(binders(expr.args), None)), "}")
+    return between("{", row(_pair(expr), _where(binders(expr.args), None)), "}")
+
+
+def _pair(expr: Expr) -> Math:
+    return row(notation(expr.part(0)), sign("↦"), notation(expr.part(1)))
 
 
 def _not(expr: Expr) -> Math:
@@ -264,5 +267,6 @@ NOTATIONS: Mapping[str, Callable[[Expr], Math]] = {
     **dict.fromkeys(("comprehension", "collect"), _listed),
     "set_comprehension": _set_comprehension,
     "map_comprehension": _map_comprehension,
+    "pair": _pair,
 }
 """For each head its notation."""

@@ -24,6 +24,7 @@ from onnx import parser
 from onnx.reference import ReferenceEvaluator
 from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, model
 from sonnx.semantics.machine.execution import run
+from sonnx.semantics.model.values import Map
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
 
@@ -86,7 +87,14 @@ def reference(case: Case) -> Outcome:
 
 def _as_texts(inputs: Mapping[str, Any]) -> dict[str, Any]:
     """Strings as runtimes take them: they are bytes in the ledger."""
-    return {name: _mapped(x, bytes.decode) if x.dtype == object else x for name, x in inputs.items()}
+    return {
+        name: {key.decode() if isinstance(key, bytes) else key: item[()] for key, item in x.items}
+        if isinstance(x, Map)
+        else _mapped(x, bytes.decode)
+        if x.dtype == object
+        else x
+        for name, x in inputs.items()
+    }
 
 
 def _as_bytes(value: Any) -> Any:
@@ -108,7 +116,8 @@ def interpreter() -> str | None:
 
 def accepted(case: Case) -> bool:
     """Whether the Python interface of onnxruntime takes the inputs: element types that NumPy has itself."""
-    return all(value.dtype.isbuiltin == 1 or value.dtype == object for value in case.inputs.values())
+    tensors = [value for value in case.inputs.values() if isinstance(value, np.ndarray)]
+    return all(value.dtype.isbuiltin == 1 or value.dtype == object for value in tensors)
 
 
 @cache

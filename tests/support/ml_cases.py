@@ -389,7 +389,29 @@ def support_regressor(rng: np.random.Generator) -> Case:
     return [table(rng, (rows, columns), np.float32, odd=False)], attributes
 
 
+def support_classifier(rng: np.random.Generator) -> Case:
+    """As SVC and NuSVC are written, with probabilities now and then, and now and then without support vectors."""
+    rows, columns, classes = int(rng.integers(0, 5)), int(rng.integers(1, 6)), int(rng.choice([2, 2, 3, 4]))
+    counts = [int(k) for k in rng.integers(0, 4, classes)] if rng.random() < 0.8 else [0] * classes
+    vectors, pairs = sum(counts), classes * (classes - 1) // 2
+    attributes: dict[str, Any] = {**kernel(rng), **labels(rng, classes), "vectors_per_class": counts}
+    likely = vectors > 0 and rng.random() < 0.5
+    attributes["post_transform"] = str(
+        rng.choice(TRANSFORMS if vectors == 0 or classes > 2 or likely else TRANSFORMS[:5])
+    )
+    if vectors:
+        attributes |= {"coefficients": floats(rng, (classes - 1) * vectors), "rho": floats(rng, pairs)}
+        attributes["support_vectors"] = floats(rng, vectors * columns)
+        if likely:
+            attributes |= {"prob_a": [-abs(a) for a in floats(rng, pairs)], "prob_b": floats(rng, pairs)}
+    else:
+        attributes |= {"coefficients": floats(rng, classes * columns), "rho": floats(rng, 1), "kernel_type": "LINEAR"}
+    x = table(rng, (rows, columns), rng.choice(NUMBERS), odd=False)
+    return [x if vectors else np.where(x == 0, 1, x).astype(x.dtype)], attributes  # 0 has equal scores for all classes
+
+
 VECTORS: Mapping[tuple[str, int], Callable[[np.random.Generator], Case]] = {
+    ("SVMClassifier", 1): support_classifier,
     ("SVMRegressor", 1): support_regressor,
 }
 

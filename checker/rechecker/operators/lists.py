@@ -38,6 +38,9 @@ def kind_of(declared: onnx.TypeProto | None) -> str:
         case "optional_type":
             inner = kind_of(declared.optional_type.elem_type)
             return f"optional({inner})" if inner else ""
+        case "map_type":
+            key, inner = NAMES.get(declared.map_type.key_type, ""), kind_of(declared.map_type.value_type)
+            return f"map({key},{inner})" if declared.map_type.key_type and inner else ""
         case _:
             return ""
 

@@ -457,18 +457,25 @@ def _sequence(name: str, operator: Operator, kids: Sequence[object], env: Mappin
     ((position,), (length,)) = steps.names, steps.sizes
     sequence = _kind_of_output(operator, name, env)
     kind = sequence.removeprefix("seq(").removesuffix(")")
+    key, _, element = kind.removeprefix("map(").partition(",")
+    pair = _node(body).data == "pair"
+    sides = list(zip((key, element.removesuffix(")")), _node(body).children, strict=True)) if pair else [(kind, body)]
 
-    def entry(k: Int) -> Tensor:
+    def entry(k: Int) -> list[Tensor]:
         inner = {**env, position: k}
         ranges = axes(_node(within), inner, run) if within is not None else ()
-        return _tensor(name, kind, ranges, body, inner, run)
+        return [_tensor(name, its, ranges, side, inner, run) for its, side in sides]
+
+    def one(row: Sequence[Value]) -> Value:
+        return Entries.of(kind, tuple(row)) if pair else row[0]
 
     if isinstance(length, int) and length <= ENTRIES:
-        return tuple(entry(k) for k in range(length))
+        return tuple(one(entry(k)) for k in range(length))
     start = run.fresh
-    shape = entry(run.symbol("data", "position", 0)).shape or ()
-    form = Tensor("", kind, tuple(VARIES if _made_behind(start, size) else size for size in shape))
-    return Listed(sequence, length, (form,))
+    row = entry(run.symbol("data", "position", 0))
+    sizes = ((VARIES if _made_behind(start, size) else size for size in item.shape or ()) for item in row)
+    forms = [Tensor("", item.kind, tuple(shape)) for item, shape in zip(row, sizes, strict=True)]
+    return Listed(sequence, length, (one(forms),))
 
 
 def _made_behind(start: int, size: Int) -> bool:

@@ -514,6 +514,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     "clip": _clip, "absolute": _absolute, "floor": _floor,
     "content": _content, "data_type": _data_type, "type_of": _type_of,
     "sequence_of": _wrapping("seq"), "optional_of": _wrapping("optional"),
+    "map_of": lambda arguments, run: Kind(f"map({_kind(arguments[0])},{_kind(arguments[1])})"),
     "is_float": _about_type(lambda kind: kind in el.FLOATS),
     "is_integer": _about_type(lambda kind: kind in el.INTEGERS),
     "is_signed": _about_type(

@@ -78,6 +78,8 @@ def declared_content(walk: Derivation, t: int) -> Content:
     kind = None if item.declared is None else item.declared.WhichOneof("value")
     if item.declared is not None and kind in ("sequence_type", "optional_type") and kind_of(item.declared):
         return _list_of(walk, t, item.declared, "length")
+    if item.declared is not None and kind == "map_type" and kind_of(item.declared):
+        return _columns(walk, t, item.declared, "length")
     if item.declared is None or kind not in ("tensor_type", "sparse_tensor_type"):
         return Open(f"the input {item.name} is declared as {kind or 'nothing'}, no tensor")
     own = item.declared.tensor_type if kind == "tensor_type" else item.declared.sparse_tensor_type
@@ -97,6 +99,8 @@ def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> L
     form: Value
     if inner.WhichOneof("value") in ("sequence_type", "optional_type"):
         form = _list_of(walk, t, inner, f"inner.{name}")
+    elif inner.WhichOneof("value") == "map_type":
+        form = _columns(walk, t, inner, f"inner.{name}")
     elif not inner.tensor_type.HasField("shape"):
         form = Tensor("", kind_of(inner), None, reason="the entries are declared without a shape")
     else:
@@ -105,6 +109,13 @@ def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> L
         sizes = tuple(VARIES if o else _dimension(walk, dim, "") for o, dim in zip(open_, dims, strict=True))
         form = Tensor("", kind_of(inner), sizes)
     return Listed(kind_of(declared), length, (form,))
+
+
+def _columns(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Entries:
+    """A map by its declaration: its keys, and the values at them."""
+    length = walk.run.symbol("data", f"t{t}.{name}", 0)
+    kinds = NAMES.get(declared.map_type.key_type, ""), kind_of(declared.map_type.value_type)
+    return Entries.of(kind_of(declared), tuple(Tensor("", kind, (length,)) for kind in kinds))
 
 
 def _dimension(walk: Derivation, dim: onnx.TensorShapeProto.Dimension, place: str) -> Int:

@@ -210,6 +210,9 @@ def _type(expr: object, site: _Site) -> Type | None:
         case Tree(data="call", children=["sequence_of" | "optional_of" as maker, inner]):
             type_ = _type(inner, site)
             return None if type_ is None else Type(str(maker).removesuffix("_of"), inner=type_)
+        case Tree(data="call", children=["map_of", keys, inner]):
+            key, type_ = _type(keys, site), _type(inner, site)
+            return None if key is None or type_ is None else Type("map", key.element, inner=type_)
         case Tree(data="ite", children=[test, yes, no]):
             holds = _holds(test, site)
             return None if holds is None else _type(yes if holds else no, site)

@@ -13,7 +13,7 @@ from ..attributes import Kinds, kind
 from ..facts import Facts
 from ..inference import WITHIN, Claims, declared, unread
 from ..reader import Node
-from ..schema import VARIADIC, formal_at, is_guest, newest, schema_of
+from ..schema import VARIADIC, formal_at, is_guest, schema_of
 from ..text import texts
 from ..values import UNKNOWN, Find, Key, Value, number
 from ..valuetypes import UNSET, Type, completed, of_stored, read, spelled
@@ -92,16 +92,18 @@ def _interface(f: Facts) -> dict[int, Type]:
 
 def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
     """The known part of each type: inferred, completed by what is declared or stored; else what the texts of operators
-    give, where ONNX has no schemas of the domain of one."""
+    give, in a model with operators of other domains than ONNX's own."""
     stored = {t: of_stored(tensor) for t, tensor in f.initializers()}
     foreign = any(
-        (not newest(it.domain) or is_guest(it.domain, it.op_type)) and schema_of(it) is not None
+        (it.domain not in ("", "ai.onnx") or is_guest(it.domain, it.op_type)) and schema_of(it) is not None
         for it in f.reading.nodes
     )
     given = cache(lambda: computed(f, texts()))
 
     def one(t: int) -> Type | None:
         claim, own = claims.types.get(t) or stored.get(t), declared(f, t)
+        if claim is not None and claim.kind == UNSET.kind and not claims.errors:
+            claim = None  # of some operators inference says nothing, rejecting none
         type_ = claim if own is None or own.kind == UNSET.kind else completed(claim, own)
         return given()[t] if foreign and spelled(type_) is None else type_
 

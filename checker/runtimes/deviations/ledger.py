@@ -11,15 +11,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeGuard
+from typing import Final, TypeGuard, cast
 
 import numpy as np
 from sonnx.semantics.errors import InternalError
+from sonnx.semantics.machine.files.json_files import Json, value_of
 from sonnx.semantics.machine.inputs import declared_inputs
 from sonnx.semantics.model.elements import dtype_of
 from sonnx.semantics.model.graph import Model, ValueType
 from sonnx.semantics.model.loader.text import from_text
-from sonnx.semantics.model.values import Array
+from sonnx.semantics.model.values import Array, Value
 
 FOLDER: Final = Path(__file__).parent
 RUNTIMES: Final = ("onnx.reference", "onnxruntime")
@@ -81,7 +82,7 @@ class Case:
     sentence: str
     cites: str
     text: str
-    inputs: Mapping[str, Array]
+    inputs: Mapping[str, Value]
     outcome: Outcome
     deviations: tuple[Deviation, ...]
 
@@ -140,7 +141,7 @@ def _case(table: _Table) -> Case:
         table.text("sentence"),
         table.text("cites"),
         text,
-        table.arrays("inputs", given) if given else {},
+        table.values("inputs", given) if given else {},
         table.outcome(results),
         tuple(_deviation(_Table(f"{name}, deviation {at}", it), results) for at, it in table.tables("deviations")),
     )
@@ -221,6 +222,17 @@ class _Table:
         if not _is_table(value) or set(value) != set(types):
             raise InternalError(f"{self.place}: {key!r} gives a value for each of {', '.join(types)}")
         return {name: _array(f"{self.place}, {name}", value[name], it) for name, it in types.items()}
+
+    def values(self, key: str, types: Mapping[str, ValueType]) -> Mapping[str, Value]:
+        """Tensors, and maps as tables."""
+        maps = {name: it for name, it in types.items() if it.kind == "map"}
+        content = self.content.get(key)
+        if not maps or not _is_table(content):
+            return self.arrays(key, types)
+        rest = {name: it for name, it in types.items() if name not in maps}
+        others = _Table(self.place, {key: {name: content[name] for name in rest if name in content}})
+        made = {name: value_of(cast("Json", content.get(name)), it) for name, it in maps.items()}
+        return {**others.arrays(key, rest), **made}
 
     def outcome(self, types: Mapping[str, ValueType]) -> Outcome:
         if ("refused" in self.content) == ("outputs" in self.content):

@@ -16,10 +16,10 @@ from sonnx.semantics.machine.inputs import random_tensor
 from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema_of
-from sonnx.semantics.model.values import Array, Optional, Sequence, Value
+from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
 from sonnx.semantics.operators.symbolic.calls import is_signed
-from sonnx.semantics.operators.symbolic.definedness import is_list
+from sonnx.semantics.operators.symbolic.definedness import is_list, is_map
 from sonnx.semantics.operators.symbolic.statements import definition
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Port
@@ -155,6 +155,8 @@ _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 def _input(port: Port, formal: Formal, m: _Making) -> Value | list[Value | None] | None:
     if port.mark == "?" and not _given(f"given.{port.name}", m):
         return None
+    if is_map(m.operator, port):
+        return _map(port, formal, m)
     if formal.type in m.types and f"tensor({m.types[formal.type]})" not in formal.types:
         return _IMPOSSIBLE
     elements: list[str] = []
@@ -183,6 +185,18 @@ def _input(port: Port, formal: Formal, m: _Making) -> Value | list[Value | None]
     if formal.types and formal.types[0].startswith("seq("):
         return Sequence(inner, items)
     return Optional(inner, items[0] if items else None)
+
+
+def _map(port: Port, formal: Formal, m: _Making) -> Map:
+    """A map of a type that the schema admits: small keys, the values drawn."""
+    key, _, held = m.choose.choice(formal.types).removeprefix("map(").removesuffix(")").partition(",")
+    element = held.removeprefix("tensor(").removesuffix(")")
+    size = m.solution.numbers.get(f"{port.name}.0.0", 0)
+    numbers = sorted(m.choose.sample(range(8), min(size, 8) if type(size) is int else 0))
+    values = random_tensor(element, (len(numbers),), m.numbers)
+    keys = [f"{number}".encode() if key == "string" else number for number in numbers]
+    items = tuple((name, values[k : k + 1].reshape(())) for k, name in enumerate(keys))
+    return Map(key, ValueType("tensor", element), items)
 
 
 def _tensor(name: str, element: str, shape: tuple[int, ...], m: _Making) -> Array:

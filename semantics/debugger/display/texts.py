@@ -65,7 +65,9 @@ def value_lines(value: Value, form: str = "d", limit: int = 200) -> tuple[str, .
     if isinstance(value, np.ndarray):
         return _tensor_lines(value, form, limit)
     if isinstance(value, Map):
-        entries = [f"{key!r}: {'; '.join(value_lines(item, form, limit))}" for key, item in value.items[:limit]]
+        keys = [str(key)[1:] if isinstance(key, bytes) else str(key) for key, _ in value.items[:limit]]
+        rows = zip(keys, value.items, strict=False)
+        entries = [f"{key}: {'; '.join(value_lines(item, form, limit))}" for key, (_, item) in rows]
         return tuple(entries)
     items = getattr(value, "items", None)
     if isinstance(items, tuple):

@@ -225,6 +225,10 @@ def _read_inputs(path: Path, types: Mapping[str, ValueType | None], *, whole: bo
             from .protobuf_files import value_from_proto
 
             return {name: value_from_proto(path.read_bytes(), types[name])}
+        if suffix == ".json":
+            from .json_files import read_json
+
+            return {name: read_json(path, types[name])}
     except ModelError as error:
         raise ModelError(f"{quote(str(path))}: {error}") from None
-    raise ModelError(f"{quote(str(path))} is of no kind that is read here: give .npy, .npz or .pb")
+    raise ModelError(f"{quote(str(path))} is of no kind that is read here: give .npy, .npz, .pb or .json")

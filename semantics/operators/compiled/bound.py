@@ -58,8 +58,8 @@ class Allowed:
 
 
 Bound = Allowed | Array | tuple["Bound", ...] | None
-"""The values allowed for a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries.
-"""
+"""The values allowed for a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries,
+of a map its values by ascending keys."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ def _bound(value: values.Value | None, dtype: DType | None) -> Bound:
             return () if item is None else (_bound(item, dtype),)
         case np.ndarray():
             return allowed(value, dtype)
-        case _:
-            raise InternalError("a map as an output")
+        case values.Map(items=items):
+            return tuple(_bound(item, dtype) for _, item in items)
 
 
 def allowed(sets: Array, dtype: DType | None) -> Allowed | Array:

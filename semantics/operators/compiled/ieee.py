@@ -166,7 +166,9 @@ def input_tensor(slot: int, value: Array) -> Tensor:
 def _element_type(value: Value) -> DType | None:
     if isinstance(value, Tensor):
         return value.type
-    return next((_element_type(item) for item in value), None) if isinstance(value, Held) else None
+    if not isinstance(value, Held):
+        return None
+    return next((_element_type(item) for item in (value[1:] if value.kind.kind == "map" else value)), None)
 
 
 def _free(value: Value) -> tuple[Layout, tuple[int, ...]] | None:

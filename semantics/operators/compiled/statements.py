@@ -542,13 +542,23 @@ def _entries(statement: CoreStatement, scope: Scope, target: _Target) -> Scope:
     if statement.name in target.asked:
         kind, _ = _kind(statement.name, target, scope)
         if not isinstance(kind, ValueType) or kind.inner is None:
-            raise InternalError(f"{statement.span}: {statement.name} is no sequence of tensors")
+            raise InternalError(f"{statement.span}: {statement.name} is no sequence")
         place, *within = statement.bound
         length = static_int(evaluate(place.domain, scope))
         at = [scope.bind({place.variable: k}) for k in range(length)]
-        items = [_array(statement, here, dtype_of(kind.inner.element), tuple(within)) for here in at]
+        items = [_item(statement, kind.inner, here, tuple(within)) for here in at]
         target.outputs[statement.name] = held(tuple(items), kind)
     return scope
+
+
+def _item(statement: CoreStatement, kind: ValueType, scope: Scope, within: tuple[Bound, ...]) -> Tensor | Held:
+    """An entry of a sequence: a tensor, or a map from its pairs."""
+    if statement.body.head != "pair":
+        return _array(statement, scope, dtype_of(kind.element), within)
+    if kind.inner is None:
+        raise InternalError(f"{statement.span}: {statement.name} is no sequence of maps")
+    sides = zip(statement.body.parts, (kind.element, kind.inner.element), strict=True)
+    return held(tuple(_array(replace(statement, body=b), scope, dtype_of(e), within) for b, e in sides), kind)
 
 
 def _kind(name: str, target: _Target, scope: Scope) -> tuple[Value, str]:

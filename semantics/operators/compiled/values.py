@@ -16,9 +16,10 @@ from sonnx.spec.language.syntax import NOWHERE, Span
 from ...errors import InternalError, Unsupported
 from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
 from ...model.graph import ValueType
-from ...model.values import Optional, Sequence
+from ...model.values import Map, Optional, Sequence
 from ..reading import Names
 from .code import Builder, Frame, read
+from .elements.bounds.storage import known
 from .terms import (
     BOOL,
     ELEMENT,
@@ -361,21 +362,21 @@ def static_int(value: Value) -> int:
     raise InternalError(f"{value!r} is no static integer")
 
 
-# Sequences and optionals in a plan: lists that have a type. Their tensors lie in the frame as any others do.
+# Sequences, optionals and maps in a plan: lists that have a type. Their tensors lie in the frame as any others do.
 
 
-Entry = Array | Sequence | Optional
+Entry = Array | Sequence | Optional | Map
 
 
 class Held(tuple[Value, ...]):
-    """The entries of a sequence or of an optional. kind: its type, without shapes."""
+    """The entries of a sequence or of an optional; the keys and the values of a map. kind: its type, without shapes."""
 
     kind: ValueType
 
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """The place of a sequence or an optional when a plan has run: its type, and where its entries are."""
+    """The place of what is `Held` when a plan has run: its type, and where its entries are."""
 
     kind: ValueType
     items: tuple[Place, ...]
@@ -398,7 +399,7 @@ def _plain(kind: ValueType) -> ValueType:
 
 
 def type_of(value: Value) -> DType | ValueType:
-    """The type of a tensor, a sequence or an optional."""
+    """The type of a tensor, a sequence, an optional or a map."""
     if isinstance(value, Tensor) and value.type is not None:
         return value.type
     if isinstance(value, Held):
@@ -419,6 +420,11 @@ def type_holding(word: str) -> Callable[[Value], ValueType]:
     return lambda kind: ValueType(word, inner=_stated(kind))
 
 
+def map_type(key: Value, kind: Value) -> ValueType:
+    """The type of the maps from keys of one type to values of another one."""
+    return ValueType("map", _stated(key).element, inner=_stated(kind))
+
+
 # ---- values -----------------------------------------------------------------------------------
 
 
@@ -435,31 +441,59 @@ def content(value: Value) -> tuple[Value, ...]:
 
 
 def entries(value: object) -> tuple[Entry, ...]:
-    """The entries of a sequence or an optional. Raises Unsupported for a map."""
+    """The entries of a sequence or an optional; of a map its keys and its values. Raises Unsupported for one whose
+    values are no single elements.
+    """
     match value:
+        case Map():
+            return _columns(value)
         case Sequence(items=items):
             return tuple(_entry(item) for item in items)
         case Optional(item=item):
             return () if item is None else (_entry(item),)
         case _:
-            raise Unsupported("a map as an input of an operator of ONNX's own domain")
+            raise InternalError(f"{type(value).__name__} has no entries")
 
 
 def _entry(value: object) -> Entry:
-    if isinstance(value, (np.ndarray, Sequence, Optional)):
+    if isinstance(value, (np.ndarray, Sequence, Optional, Map)):
         return value
-    raise Unsupported("a map as an entry of a sequence or an optional")
+    raise InternalError(f"an entry that is a {type(value).__name__}")
+
+
+def _columns(value: Map) -> tuple[Array, Array]:
+    """The keys of a map, and the values at them."""
+    dtype = kind_of_element(value.inner)
+    count = len(value.items)
+    keys, content = np.empty(count, dtype_of(value.key)), np.empty(count, dtype)
+    for k, (key, item) in enumerate(value.items):
+        if not isinstance(item, np.ndarray) or item.dtype != dtype or item.size != 1:
+            raise Unsupported("a map whose values are no single elements of its type")
+        keys[k], content[k] = key, item.reshape(())[()]
+    keys.flags.writeable = content.flags.writeable = False
+    return keys, content
+
+
+def kind_of_element(kind: ValueType) -> DType:
+    """The element type of a tensor's type. Raises Unsupported for another one."""
+    if kind.kind != "tensor" or not kind.element:
+        raise Unsupported("a map whose values are no tensors")
+    return dtype_of(kind.element)
 
 
 def kind_of_value(value: object) -> ValueType:
-    """The type of a sequence or an optional without shapes: that of its first entry, else the stated one."""
-    if isinstance(value, np.ndarray):
-        return ValueType("tensor", element_of(value.dtype))
-    word = "optional" if isinstance(value, Optional) else "sequence"
-    if not isinstance(value, (Sequence, Optional)):
-        raise Unsupported("a map as an input of an operator of ONNX's own domain")
-    listed = entries(value)
-    return ValueType(word, inner=kind_of_value(listed[0]) if listed else _plain(value.inner))
+    """The type of a value without shapes: of a sequence or an optional that of its first entry, else the stated one."""
+    match value:
+        case np.ndarray():
+            return ValueType("tensor", element_of(value.dtype))
+        case Map(key=key, inner=inner):
+            return ValueType("map", key, inner=_plain(inner))
+        case Sequence(inner=inner) | Optional(inner=inner):
+            word = "optional" if isinstance(value, Optional) else "sequence"
+            listed = entries(value)
+            return ValueType(word, inner=kind_of_value(listed[0]) if listed else _plain(inner))
+        case _:
+            raise InternalError(f"{type(value).__name__} is no value")
 
 
 def enter(value: object, signature: list[Hashable], tensors: list[Array]) -> None:
@@ -495,9 +529,13 @@ def place_of(value: Value) -> Place:
 
 
 def collected(place: Whole, array: Callable[[Layout, tuple[int, ...]], Array]) -> Entry:
-    """The sequence or optional at a place."""
-    items = tuple(collected(p, array) if isinstance(p, Whole) else array(*_some(p)) for p in place.items)
+    """The sequence, optional or map at a place."""
     inner: Final = place.kind.inner or ValueType("unset")
+    if place.kind.kind == "map":
+        keys, content = (array(*_some(p)) for p in place.items if not isinstance(p, Whole))
+        last = {key: content[k : k + 1].reshape(()) for k, key in enumerate(known(keys).tolist())}
+        return Map(place.kind.element, inner, tuple(sorted(last.items())))
+    items = tuple(collected(p, array) if isinstance(p, Whole) else array(*_some(p)) for p in place.items)
     if place.kind.kind == "optional":
         return Optional(inner, items[0] if items else None)
     return Sequence(inner, items)

@@ -1098,6 +1098,8 @@ def _declared(
     name = walk.model.tensors[t].name
     if declared is not None and declared.kind in ("sequence", "optional") and type_name(declared):
         return _listed(walk, t, declared, limits)
+    if declared is not None and declared.kind == "map" and type_name(declared):
+        return _columns(walk, t, declared, "length")
     if declared is None or declared.kind not in ("tensor", "sparse_tensor"):
         kind = "unset" if declared is None else declared.kind
         return contents.Content(f"t{t}", "", None, reason=f"the input {name} is declared as {kind}, no tensor")
@@ -1132,6 +1134,8 @@ def _listed(
         walk.known.facts[at_most(length, 1)] = None
     if inner.kind in ("sequence", "optional"):
         form = _listed(walk, t, inner, limits, f"inner.{name}")
+    elif inner.kind == "map":
+        form = _columns(walk, t, inner, f"inner.{name}")
     elif inner.shape is None:
         form = contents.Content(
             "", inner.element, None, reason="the entries are declared without a shape", made=contents.HERE
@@ -1142,6 +1146,14 @@ def _listed(
         open_ = [size is None or size in ("", -1) for size in inner.shape]
         form = contents.Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
     return contents.Content(f"t{t}", type_name(declared), None, items=contents.Items(length, None, (form,)))
+
+
+def _columns(walk: Walk, t: TensorId, declared: ValueType, name: str) -> contents.Content:
+    """A map of which the caller chooses what is in it: its keys, and the values at them. name: of their number."""
+    length = free(walk, f"t{t}.{name}")
+    inner = declared.inner or ValueType("unset")
+    columns = tuple(contents.Content("", element, (length,)) for element in (declared.element, inner.element))
+    return contents.Content(f"t{t}", type_name(declared), None, items=contents.Items(2, columns))
 
 
 def _size(walk: Walk, label: str, limits: Mapping[str, tuple[int, int | None]]) -> Term:

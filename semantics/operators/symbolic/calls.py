@@ -404,10 +404,16 @@ def _type_holding(word: str) -> Primitive:
     return found
 
 
+def _map_of(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
+    key, kind = (it.name for it in arguments if isinstance(it, ElementType))
+    return ElementType(f"map_{key}_{kind}")
+
+
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
     "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
+    "map_of": _map_of,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
     "is_pattern": _is_pattern, "einsum_labels": _einsum(lambda labels, _operands: labels[2]),
     "einsum_outputs": _einsum(lambda labels, _operands: labels[1]),

@@ -43,6 +43,8 @@ RANKS = range(5)
 """The numbers of axes that a name with dots stands for where a port has no other axis; one less beside others."""
 VARIADIC = ((0,), (1,), (2,), (3,), (1, 1), (2, 2), (1, 2), (2, 1), (0, 2), (2, 2, 2), (3, 3), (1, 2, 1), (1, 1, 1, 1))
 """The ranks of variadic inputs."""
+MAPS = ((1, 1),)
+"""The ranks of the tensors that a map consists of: keys and values."""
 SEQUENCES = ((), (1,), (0, 2), (2, 2))
 """The ranks of the tensors in sequences and optionals; an optional with two entries is none, and does no harm."""
 OUTPUTS = ((0,), (0, 0), (0, 0, 0))
@@ -67,6 +69,11 @@ class Instance:
 def is_list(operator: CoreOperator, port: Port) -> bool:
     """True if an input is a list: of tensors where it is variadic, a sequence or an optional."""
     return port.mark == "*" or any(f.name == port.name and f.sort.name == "list" for f in signature_of(operator).inputs)
+
+
+def is_map(operator: CoreOperator, port: Port) -> bool:
+    """True if an input is a map."""
+    return any(f.name == port.name and f.is_map for f in signature_of(operator).inputs)
 
 
 # Definedness of an operator definition: its obligations over arbitrary sizes, ranks instantiated.
@@ -125,11 +132,12 @@ def start(instance: Instance) -> Path:
         env |= _attribute(attribute, operator.names[attribute.name], symbols, facts)
     dimensions: set[Term] = set()
     for port in operator.inputs:
-        made, listed = [], is_list(operator, port)
+        made, listed, paired = [], is_list(operator, port), is_map(operator, port)
         for number, rank in enumerate(instance.ranks[port.name]):
-            kind = ElementType(port.types[number % len(port.types)])
+            kind = ElementType(f"{port.type}.{number}" if paired else port.types[number % len(port.types)])
             name = f"{port.name}.{number}" if listed else port.name
-            shape = tuple(_symbol(f"{name}.{axis}", "Int", symbols) for axis in range(rank))
+            sizes = f"{port.name}.0" if paired else name  # there are as many keys as values
+            shape = tuple(_symbol(f"{sizes}.{axis}", "Int", symbols) for axis in range(rank))
             facts += [at_most(0, size) for size in shape]
             dimensions.update(shape)
             made.append(Array(name, shape, opaque(name, kind), kind))
@@ -392,7 +400,7 @@ def _limits(operator: CoreOperator) -> tuple[dict[str, int], dict[str, tuple[tup
         if port.mark == "*":
             lists[port.name] = tuple(_grouped(len(port.others)))
         elif is_list(operator, port):
-            lists[port.name] = SEQUENCES
+            lists[port.name] = MAPS if is_map(operator, port) else SEQUENCES
         elif port.shape is None:
             limits[port.name] = 3
     return limits, lists | {port.name: OUTPUTS for port in operator.outputs if port.mark == "*"}

@@ -206,22 +206,38 @@ def _entries(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[
     inner = replace(statement, bound=tuple(within))
     sequence = scope.env.get(meaning.operator.names[_port(meaning.operator, name).type])
     kind = ElementType(sequence.name.removeprefix("sequence_") if isinstance(sequence, ElementType) else "")
+    sides = _sides(inner, kind)
     found = axes((place,), scope, evaluate)
     (length,) = demand_sizes(found, scope, meaning.dimensions)
     made: Value
     if isinstance(length, int) and (length <= ENTRIES or scope.run.whole):
         at_each = (scope.bind({place.variable: k}) for k in range(length))
-        made = tuple(tensor(f"{name}.{k}", inner, here, meaning, kind) for k, here in enumerate(at_each))
+        rows = ([tensor(f"{name}.{k}", s, here, meaning, t) for s, t in sides] for k, here in enumerate(at_each))
+        made = tuple(_one_entry(row, kind) for row in rows)
     else:
         known = frozenset(scope.run.symbols)
         anyone, _, in_range = anywhere(found, scope)
         try:
-            item = tensor(name, inner, anyone.under(in_range), meaning, kind)
-            forms: tuple[Value, ...] = (replace(item, shape=tuple(_alike(n, known) for n in item.shape)),)
+            row = [tensor(name, side, anyone.under(in_range), meaning, its) for side, its in sides]
+            row = [replace(item, shape=tuple(_alike(n, known) for n in item.shape)) for item in row]
+            forms: tuple[Value, ...] = (_one_entry(row, kind),)
         except Dead:
             forms = ()
         made = Listed(sequence if isinstance(sequence, ElementType) else kind, length, forms)
     return scope, replace(meaning, outputs={**meaning.outputs, name: made})
+
+
+def _sides(statement: CoreStatement, kind: ElementType) -> list[tuple[CoreStatement, ElementType]]:
+    """The tensors that an entry of this type consists of: itself, or the keys and the values of a map."""
+    if statement.body.head != "pair":
+        return [(statement, kind)]
+    _, key, element = kind.name.split("_", 2)
+    bodies = zip(statement.body.parts, (key, element), strict=True)
+    return [(replace(statement, body=body), ElementType(name)) for body, name in bodies]
+
+
+def _one_entry(sides: Sequence[Array], kind: ElementType) -> Value:
+    return sides[0] if len(sides) == 1 else Listed(kind, len(sides), tuple(sides), told_apart=True)
 
 
 def _alike(size: Int, known: frozenset[str]) -> Int:
@@ -345,7 +361,11 @@ KINDS: Mapping[str, Callable[[CoreStatement, Scope, Meaning], tuple[Scope, Meani
 
 
 def type_name(stated: ValueType) -> str:
-    """A type as the text writes it: float, sequence_float, optional_sequence_float; "" where it is open."""
+    """A type as the text writes it: float, sequence_float, optional_sequence_float, map_int64_float; "" where it is
+    open."""
+    if stated.kind == "map" and stated.element and stated.inner is not None:
+        inner = type_name(stated.inner)
+        return f"map_{stated.element}_{inner}" if inner else ""
     if stated.kind not in ("sequence", "optional") or stated.inner is None:
         return stated.element if stated.kind == "tensor" else ""
     inner = type_name(stated.inner)

@@ -50,7 +50,8 @@ class Refused(Exception):  # noqa: N818 - it is an answer
 
 
 def array(value: Any) -> Any:
-    """A tensor of a type that NumPy has as an array, a sequence as a list, an optional as None or its item."""
+    """A tensor of a type that NumPy has as an array, a sequence as a list, an optional as None or its item,
+    a map as a dictionary of numbers or texts."""
     if value is None:
         return None
     kind = value[0]
@@ -67,6 +68,9 @@ def array(value: Any) -> Any:
         return [array(item) for item in value[1]]
     if kind == "optional":
         return array(value[1])
+    if kind == "map":
+        names = [k.decode("utf-8", "surrogateescape") if isinstance(k, bytes) else k for k, _ in value[2]]
+        return dict(zip(names, [array(item).reshape(-1)[0] for _, item in value[2]]))  # noqa: B905 - any Python
     raise Refused("binding", f"a {kind} cannot be given")
 
 
@@ -84,16 +88,18 @@ def ort_value(ort: Any, value: Any) -> Any:
     return made
 
 
-def plain(value: Any) -> Any:
-    """Results of onnxruntime as plain data."""
+def plain(value: Any, kind: str = "") -> Any:
+    """Results of onnxruntime as plain data. kind: their type as it spells it; values of a map are numbers of Python."""
     if value is None:
         return ("optional", None)
     if isinstance(value, (list, tuple)):
-        return ("sequence", [plain(item) for item in value])
+        return ("sequence", [plain(item, kind) for item in value])
     if isinstance(value, dict):
-        key = "string" if any(isinstance(k, str) for k in value) else "int64"
-        pairs = [(k.encode() if isinstance(k, str) else int(k), plain(v)) for k, v in value.items()]
-        return ("map", key, pairs)
+        told = re.search(r"map\((\w+), *tensor\((\w+)\)\)", kind)
+        key = told.group(1) if told else "string" if any(isinstance(k, str) for k in value) else "int64"
+        dtype = NATIVE.get(told.group(2)) if told else None
+        held = [(k, v if dtype is None else np.asarray(v, dtype)) for k, v in value.items()]
+        return ("map", key, [(k.encode() if isinstance(k, str) else int(k), plain(v)) for k, v in held])
     made = np.asarray(value)
     if made.dtype.kind in "OU":
         texts = [text.encode("utf-8", "surrogateescape") for text in made.reshape(-1).tolist()]
@@ -149,7 +155,7 @@ def open_session(ort: Any, content: Any, options: dict[str, str]) -> Any:
 
 def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
     """The outputs by name."""
-    names = [it.name for it in session.get_outputs()]
+    stated = [(it.name, it.type) for it in session.get_outputs()]
     tensors = all(value[0] == "tensor" and value[1] != "string" for _, value in feeds)
     tensors = tensors and all(it.type.startswith("tensor(") for it in session.get_outputs())
     try:
@@ -170,7 +176,8 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         )
         unsupported = type(error).__name__ == "NotImplemented" or "NOT_IMPLEMENTED" in text
         raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
-    return [(name, plain_ort(it) if tensors else plain(it)) for name, it in zip(names, results)]  # noqa: B905 - any Python
+    paired = zip(stated, results)  # noqa: B905 - any Python
+    return [(name, plain_ort(it) if tensors else plain(it, kind)) for (name, kind), it in paired]
 
 
 def claimed_output() -> Any:

@@ -22,6 +22,7 @@ from ...machine.execution import WELL_FORMED, check_well_formed
 from ...machine.inputs import bound_inputs, declared_inputs
 from ...model.graph import Model, ValueType
 from ...model.path import quote
+from ...model.type_protos import spelled
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...operators.application import Program
@@ -32,7 +33,6 @@ from .partition import Partitioning
 from .preparation import compiled_main
 from .provider import ExecutionProvider, RunOptions
 from .providers import chosen_providers
-from .sites import type_string
 from .workers import for_rows
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ def _loaded(model: str | Path | Model | ModelProto) -> Model:
 
 
 def _argument(name: str, stated: ValueType | None) -> NodeArg:
-    text = "" if stated is None else type_string(stated)
+    text = "" if stated is None else spelled(stated) or ""
     shape = None if stated is None or stated.shape is None else list(stated.shape)
     return NodeArg(name, text, shape)
 

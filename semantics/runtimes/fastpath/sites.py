@@ -9,8 +9,9 @@ import numpy as np
 from ...machine.inputs import type_text
 from ...machine.memory import type_of
 from ...model import schemas
-from ...model.graph import Node, NodeId, TensorId, ValueType
+from ...model.graph import Node, NodeId, TensorId
 from ...model.schemas import Schema
+from ...model.type_protos import spelled
 from ...model.values import Value
 from ...operators.application import AttributeData, Program, data_of
 from .kernel import Allocate, Compute, Inputs, Kernel, KernelError, Outputs, Site
@@ -93,14 +94,14 @@ def check_types(form: Schema | None, inputs: Inputs) -> None:
         formal = schemas.formal_at(form.inputs, position) or last
         if value is None:
             continue
-        text = type_string(type_of(value))
+        text = spelled(type_of(value))
         if text and text not in formal.types:
             raise KernelError(
                 f"the input {formal.name} is {_shown(value)}, {form.name}-{form.since_version} does not admit that"
             )
         if formal.option == "variadic" and not formal.homogeneous:
             continue
-        before, by = bound.setdefault(formal.type, (text, formal.name))
+        before, by = bound.setdefault(formal.type, (text or "", formal.name))
         if text and before and text != before:
             raise KernelError(f"the inputs {by} and {formal.name} are to have one type, they are {before} and {text}")
 
@@ -118,23 +119,11 @@ def admitting(form: Schema | None, compute: Compute) -> Compute:
     def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
         outputs = compute(inputs, allocate)
         for formal, value in zip(formals, outputs, strict=False):
-            if value is not None and (text := type_string(type_of(value))) and text not in formal.types:
+            if value is not None and (text := spelled(type_of(value))) and text not in formal.types:
                 raise KernelError(f"the output {formal.name} is {_shown(value)}, {name} does not admit that")
         return outputs
 
     return checked
-
-
-def type_string(type_: ValueType) -> str:
-    """A type as schemas write it, "" where something is left open."""
-    if type_.kind == "tensor":
-        return f"tensor({type_.element})" if type_.element else ""
-    inner = "" if type_.inner is None else type_string(type_.inner)
-    if not inner:
-        return ""
-    return {"sequence": f"seq({inner})", "optional": f"optional({inner})", "map": f"map({type_.element}, {inner})"}[
-        type_.kind
-    ]
 
 
 def _shown(value: Value) -> str:

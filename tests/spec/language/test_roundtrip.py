@@ -122,8 +122,15 @@ def test_every_form_inside_every_form_reads_as_itself(outer: str) -> None:
             assert parse_expression(print_expression(expr)) == expr, (outer, position, inner)
 
 
+@pytest.mark.parametrize("inner", SAMPLES)
+def test_every_form_in_a_pair_reads_as_itself(inner: str) -> None:
+    lead = 'operator Op @ 1 (X: T) -> Z: S "A sentence."\n  Z[r < n][k < m] = '
+    file = parse(f"{lead}{inner} |-> {inner}", "pair")
+    assert parse(print_file(file), "pair") == file
+
+
 def test_the_samples_have_every_head() -> None:
-    assert {parse_expression(text).head for text in SAMPLES} == HEADS
+    assert {parse_expression(text).head for text in SAMPLES} == HEADS - {"pair"}
 
 
 @settings(max_examples=200, deadline=None)
@@ -133,7 +140,7 @@ def test_a_printed_expression_reads_as_itself(expr: Expr) -> None:
 
 
 def test_the_generated_expressions_have_every_head() -> None:
-    assert set(LEAVES) | set(forms(any_of(LEAVES))) == HEADS
+    assert set(LEAVES) | set(forms(any_of(LEAVES))) == HEADS - {"pair"}
 
 
 @cache
