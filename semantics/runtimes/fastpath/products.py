@@ -52,7 +52,7 @@ FIRST_TERMS: Final = 8
 
 
 def _sign_zeros(out: Array, a: Array, b: Array) -> None:
-    """Makes the zeros of a product -0.0 whose terms are all negative: a sum starts with its first term, BLAS with 0.0."""
+    """Makes zeros -0.0 whose terms are all negative: a sum starts with its first term, that of BLAS with 0.0."""
     zero = out == 0
     if not zero.any():
         return

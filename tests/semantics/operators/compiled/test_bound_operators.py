@@ -28,7 +28,7 @@ BUDGET = 1 << 26
 DECIDING = frozenset(("OneHot", "Dropout"))
 """Operators in which a value that the text leaves open decides what is computed: a NaN as an index, a drawn outcome."""
 PLACING = frozenset(("GridSample", "DeformConv", "NonMaxSuppression"))
-"""Operators in which a computed value decides what is read or kept: a place that overflows, an area that is no number."""
+"""Operators in which a computed value decides what is read or kept: a place, an area, that overflows."""
 SPECIAL = np.asarray([0.0, -0.0, np.inf, -np.inf, np.nan, 65504, -65504, 6e-8, 1e-45, 3.4e38, 1.0])
 
 
