@@ -176,6 +176,8 @@ def _word(name: str, drawn: Drawn, result: Result, known: Sequence[Known]) -> st
     """The class of a result that needs no explanation, or the explanation; "" where there is none."""
     if result.outcome in (Class.PASS, Class.FREEDOM) or (result.outcome is Class.REFUSED and _declined(result)):
         return result.outcome.value
+    if result.outcome is Class.HARNESS:
+        return ""
     fitting = (it for it in known if it.engine == result.engine and name in it.operators.split())
     return next((it.entry for it in fitting if it.when(drawn, result)), "")
 

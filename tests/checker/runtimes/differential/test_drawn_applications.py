@@ -13,22 +13,24 @@ from sonnx.checker.runtimes.deviations.standing import ENGINES
 from tables import table
 
 FAMILIES = (signal, sampling, matrices, bits, parts, attention)
-CAMPAIGN = pytest.mark.campaign
-COUNTS = [pytest.param(range(2), id="sample"), pytest.param(range(2, 200), id="rest", marks=CAMPAIGN)]
-"""The numbers of the applications of each operator and version."""
 ABSENT = pytest.mark.skipif(find_spec("onnxruntime") is None, reason="onnxruntime is not installed")
+OURS, THEIRS = ("numpy", "reference"), ("onnxruntime",)
+SETS = [
+    pytest.param(range(2), OURS, id="sample"),
+    pytest.param(range(2), THEIRS, marks=ABSENT, id="sample-onnxruntime"),
+    pytest.param(range(2, 200), OURS + THEIRS, marks=[ABSENT, pytest.mark.campaign], id="rest"),
+]
+"""The numbers of the applications of each operator and version, and the engines that execute them."""
 NAMES = [pytest.param(it, id=it.__name__.rpartition(".")[2]) for it in FAMILIES]
 
 
 @pytest.mark.parametrize("family", NAMES)
-@pytest.mark.parametrize("engine", ["numpy", "reference", pytest.param("onnxruntime", marks=ABSENT)])
-@pytest.mark.parametrize("count", COUNTS)
-def test_what_an_engine_gives_is_allowed_or_known(family: ModuleType, engine: str, count: range) -> None:
-    wrong, counted = unexplained(family.DRAWS, family.KNOWN, [engine], count)
+@pytest.mark.parametrize(("count", "engines"), SETS)
+def test_what_engines_give_is_allowed_or_known(family: ModuleType, count: range, engines: tuple[str, ...]) -> None:
+    wrong, counted = unexplained(family.DRAWS, family.KNOWN, engines, count)
     assert not wrong, wrong
-    assert sum(counted.values()) == len(family.DRAWS) * len(count)
-    if engine == "numpy":
-        assert {word for _, _, word in counted} <= {"pass", "allowed freedom"}
+    assert sum(counted.values()) == len(family.DRAWS) * len(count) * len(engines)
+    assert {word for engine, _, word in counted if engine == "numpy"} <= {"pass", "allowed freedom"}
 
 
 @table("known", [it for family in FAMILIES for it in family.KNOWN], ids=lambda it: it.entry)
