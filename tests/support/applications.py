@@ -362,6 +362,11 @@ def _image(rng: random.Random) -> Iterator[Case]:
     yield (bmp(pixels),), {"pixel_format": rng.choice(["RGB", "BGR"])}, 1
 
 
+def _kept(rng: random.Random) -> Iterator[Case]:
+    """Dropout of an inference, as the versions before 7 have it."""
+    yield (tensor(rng, _shape(rng)),), {"is_test": 1}, rng.randint(1, 2)
+
+
 FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
     "ImageDecoder": _image,
     **dict.fromkeys(
@@ -369,6 +374,7 @@ FAMILIES: Mapping[str, Callable[[random.Random], Iterator[Case]]] = {
     ),
     **dict.fromkeys(("Add", "Sub", "Mul", "Max", "Min", "Sum", "Mod", "PRelu", *COMPARISONS), _binary),
     "Div": _division,
+    "Dropout": _kept,
     "DynamicQuantizeLinear": _bytes,
     "Conv": _conv,
     **dict.fromkeys(("MaxPool", "AveragePool"), _pool),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 
 from .functions import DOUBLE, SINGLE, DType, is_integer, summing
@@ -40,7 +42,31 @@ def product(a: Array, b: Array, allocate: Allocate) -> Array:
         np.matmul(rows, b, out=out.reshape(rows.shape[0], b.shape[1]))
     else:
         np.matmul(a, b, out=out)
+    if a.shape[-1]:
+        _sign_zeros(out, a, b)
     return widened(out, dtype)
+
+
+FIRST_TERMS: Final = 8
+"""The terms whose signs are looked at one by one: they tell most zeros that are 0.0."""
+
+
+def _sign_zeros(out: Array, a: Array, b: Array) -> None:
+    """Makes zeros -0.0 whose terms are all negative: a sum starts with its first term, that of BLAS with 0.0."""
+    zero = out == 0
+    if not zero.any():
+        return
+    left = np.signbit(a if a.ndim > 1 else a[None])
+    right = np.signbit(b if b.ndim > 1 else b[:, None])
+    zero = zero.reshape(product_shape(left.shape, right.shape))
+    for k in range(min(FIRST_TERMS, left.shape[-1])):
+        zero &= left[..., :, k, None] != right[..., None, k, :]
+        if not zero.any():
+            return
+    rows, columns = left.sum(-1)[..., :, None], right.sum(-2)[..., None, :]
+    both = np.matmul(left.astype(SINGLE), right.astype(SINGLE))
+    zero &= left.shape[-1] - rows - columns + 2 * both == 0  # the number of terms whose factors have the same sign
+    out[zero.reshape(out.shape)] = -0.0
 
 
 def product_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:

@@ -82,6 +82,8 @@ def test_grid_sample_special_cases(run: Run, refused: Run, same: Check) -> None:
     same(run("GridSample", 20, x.astype(np.uint8), grid, padding_mode="border"), np.array([[[1, 3, 4]]], np.uint8))
     same(run("GridSample", 20, x > 1, grid, mode="nearest"), np.array([[[False, True, False]]]))
     same(run("GridSample", 20, x.astype(H), grid.astype(H), padding_mode="border"), np.array([[[1, 3, 4]]], H))
+    mean = run("GridSample", 20, np.array([[[1 + 2j, 3 + 6j]]], np.complex64), grid[:, :1] * F(0))
+    same(mean, np.array([[[2 + 4j]]], np.complex64))
     assert run("GridSample", 20, x, grid[:, :0]).shape == (1, 1, 0)
 
     def why(x: Any, grid: Any, version: int = 20, **attributes: Any) -> str:

@@ -137,8 +137,8 @@ def _gemm(site: Site) -> Compute:
         out = product(a, b, allocate)
         if by is not None:
             np.multiply(by, out, out=out)
-        if c is not None:
-            np.add(out, c if add is None else np.multiply(add, c), out=out)
+        term = np.zeros((), out.dtype) if c is None else c if add is None else np.multiply(add, c)
+        np.add(out, term, out=out)
         return (out,)
 
     return compute
@@ -209,15 +209,16 @@ def _summed(parts: list[Array], how: Equation) -> Array:
         present = set(term)
         laid.append(operand.reshape([how.sizes[label] if label in present else 1 for label in labels]))
     axes = tuple(range(how.kept, len(how.sizes)))
-    out = np.zeros(how.sizes[: how.kept], kind)
     if not labels or 0 in how.sizes:
-        return np.asarray(_multiplied(laid, kind)) if not labels else out
+        return np.asarray(_multiplied(laid, kind)) if not labels else np.zeros(how.sizes[: how.kept], kind)
+    start = np.asarray(-0.0).astype(kind)  # a sum starts with its first term
+    out = np.full(how.sizes[: how.kept], start)
     split = max(labels, key=lambda label: how.sizes[label])
     step = max(1, SUMMED_ELEMENTS * how.sizes[split] // math.prod(how.sizes))
     for first in range(0, how.sizes[split], step):
         index = (*(slice(None),) * split, slice(first, first + step))
         block = [x if x.shape[split] == 1 else x[index] for x in laid]
-        sums = np.sum(_multiplied(block, kind), axis=axes, dtype=kind)
+        sums = np.sum(_multiplied(block, kind), axis=axes, dtype=kind, initial=start)
         if split < how.kept:
             np.moveaxis(out, split, 0)[first : first + step] = np.moveaxis(sums, split, 0)
         else:

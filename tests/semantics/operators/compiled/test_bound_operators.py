@@ -25,8 +25,10 @@ from tables import table
 NEWEST = [(name, max(versions(name))) for name in sorted(specification().operators) if versions(name)]
 WIDER = {HALF: FLOAT, BFLOAT: FLOAT, FLOAT: DOUBLE}
 BUDGET = 1 << 26
-DECIDING = {"OneHot", "Dropout"}
+DECIDING = frozenset(("OneHot", "Dropout"))
 """Operators in which a value that the text leaves open decides what is computed: a NaN as an index, a drawn outcome."""
+PLACING = frozenset(("GridSample", "DeformConv", "NonMaxSuppression"))
+"""Operators in which a computed value decides what is read or kept: a place, an area, that overflows."""
 SPECIAL = np.asarray([0.0, -0.0, np.inf, -np.inf, np.nan, 65504, -65504, 6e-8, 1e-45, 3.4e38, 1.0])
 
 
@@ -86,7 +88,7 @@ def _outside(allowed: Any, value: Any, free: Any = None) -> str:
     )
 
 
-def _compared(application: Application) -> list[str]:
+def _compared(application: Application, deciding: frozenset[str] = DECIDING) -> list[str]:
     """What the ieee interpretation gives that its bounds do not allow."""
     try:
         found = ieee.apply(application)
@@ -97,7 +99,7 @@ def _compared(application: Application) -> list[str]:
     try:
         allowed = bound.apply(application)
     except Unsupported:
-        if found.free or application.op_type in DECIDING:
+        if found.free or application.op_type in deciding:
             return []
         raise
     assert isinstance(allowed, Bounds), (application.op_type, allowed)
@@ -148,7 +150,7 @@ def test_the_value_of_an_operator_lies_within_its_own_bounds(op_type: str, versi
 def test_every_version_on_every_case_lies_within_its_own_bounds(op_type: str, version: int, special: bool) -> None:
     failures: list[str] = []
     for dtype, application in _made(op_type, version, TYPES, None, special=special):
-        failures += _compared(application)
+        failures += _compared(application, DECIDING | PLACING if special else DECIDING)
         if dtype in WIDER and not special:
             failures += _in_wider_type(application, dtype)
     assert not failures, "\n".join(failures)

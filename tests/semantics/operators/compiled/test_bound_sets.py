@@ -66,6 +66,13 @@ def test_a_set_of_sets_holds_the_results_of_their_members(name: str, dtype: Any)
             assert sets[k]["least"] <= float(rounded(result, dtype)) <= sets[k]["most"]
 
 
+def test_a_zero_of_either_sign_stays_one_beside_a_nan() -> None:
+    low, high, nan = np.array([-0.0, 0.0]), np.array([0.0, 0.0]), np.array([False, True])
+    sets = operation("mul", FLOAT)(packed(low, high, low, high, nan, nan), lift(FLOAT)(np.ones(2, np.float32)))
+    assert np.isnan(sets["least"]).tolist() == [False, True]
+    assert np.signbit(sets["least"][0]) and not np.signbit(sets["most"][0])
+
+
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_a_number_that_the_type_lacks_may_be_kept_in_a_wider_type(dtype: Any) -> None:
     third = constant(dtype, Fraction(1, 3))

@@ -83,6 +83,8 @@ def agree(application: Application) -> int:
     except Inexact:
         return 0
     if isinstance(found, Stuck):
+        if found.premise not in {it.doc for it in definition(application.op_type, application.version).statements}:
+            return 0  # the schema does not admit a type; the text over open sizes does not speak of it
         with pytest.raises((Undefined, Inexact)):
             everything(expected)
         return 1

@@ -105,7 +105,8 @@ def opened(x: Array) -> Opened:
             return Opened(low, low, None, None, known=True)
         return Opened(low, high, None, None, known=False)
     sure = np.isnan(x["least"])
-    if np.array_equal(sure, nan) and np.array_equal(low, high, equal_nan=True):
+    alike = nan | ((low == high) & (np.signbit(low) == np.signbit(high)))
+    if np.array_equal(sure, nan) and alike.all():
         return Opened(low, low, nan, sure, known=True)
     low[nan], high[nan] = -np.inf, np.inf
     return Opened(low, high, nan, sure, known=False)
