@@ -98,7 +98,7 @@ def _half(it: Drawn) -> bool:
 
 
 def _has_half_edges(it: Drawn, result: Result) -> bool:
-    return result.outcome is Class.MISMATCH and it.inputs[3].dtype.itemsize == 2
+    return result.outcome in (Class.MISMATCH, Class.NOT_COMPARED) and it.inputs[3].dtype.itemsize == 2
 
 
 POINTS = "a point close to the edge of a bin, computed in float, may fall into another bin: the note of the text"
