@@ -68,8 +68,8 @@ class Allowed:
 
 
 Bound = Allowed | Array | tuple["Bound", ...] | None
-"""The values allowed for a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries.
-"""
+"""The values allowed for a value: of strings an array of them or of what says which (`Spelled`), of a sequence
+or an optional those of its entries."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from sonnx.spec.elaborate.formulas import Cores
 from sonnx.spec.language.syntax import NOWHERE, Span
 
 from ...errors import InternalError, Unsupported
-from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
+from ...model.elements import DType, dtype_of, element_of, integer_range, is_float, is_integer
 from ...model.graph import ValueType
 from ...model.values import Optional, Sequence
 from ..reading import Names
@@ -313,7 +313,7 @@ def cast(dtype: DType, value: Value, scope: Scope) -> Node:
         return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, item))
     free = isinstance(item, Node) and item.free
     source = item.type if isinstance(item, Node) else None
-    if source is not None and is_integer(dtype) and not is_integer(source) and source != np.bool_:
+    if source is not None and is_integer(dtype) and is_float(source):
         free = True
     return Node("cast", (item,), item.axes, ELEMENT, dtype, free=free)
 
