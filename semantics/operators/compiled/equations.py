@@ -1003,7 +1003,7 @@ def _lower_outside(node: Node, space: Space) -> Code:
     op, target = node.data
     (operand,) = node.args
     if op == "saturate" or not is_integer(target):
-        if operand.type == STRINGS:
+        if isinstance(operand, Node) and operand.type == STRINGS:
             return combine(lambda x: np.isnan(numbers(x, number_of, DOUBLE)), [lower(operand, space)])
         return combine(lambda x: np.isnan(to_double(np.asarray(x))), [lower(operand, space)])
     low, high = integer_range(target)

@@ -59,7 +59,7 @@ def integer_of(text: bytes) -> int:
     return int(Decimal(text.decode())) if WHOLE.fullmatch(text) else 0  # int(text) has a limit of digits
 
 
-def numbers(texts: Array, function: Callable[[bytes], object], dtype: DType) -> Array:
+def numbers(texts: Array, function: Callable[[bytes], float], dtype: DType) -> Array:
     """A function of strings on an array."""
     made = np.empty(np.shape(texts), dtype)
     flat = made.reshape(-1)
