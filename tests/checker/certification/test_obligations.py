@@ -438,3 +438,38 @@ def test_strings_of_an_input_are_an_obligation() -> None:
     report = judged("(string[n] X) => (float[n] Y) { Y = Cast <to = 1> (X) }")
     assert report.verdict == "CONFORMS"
     assert list(rules(report, "obligation")) == [SPELLED]
+
+
+# ---- Sizes beyond what is examined --------------------------------------------------------------
+
+LARGE = {
+    "ConstantOfShape": ("() => (float[n] Y) <int64[1] S = {%d}> { Y = ConstantOfShape (S) }", 2**48),
+    "of two sizes": ("() => (float[a,b] Y) <int64[2] S = {16777216, %d}> { Y = ConstantOfShape (S) }", 2**24),
+    "Expand": ("(float[N,1] X) => (float[N,b] Y) <int64[2] S = {1, %d}> { Y = Expand (X, S) }", 2**48),
+    "Tile": ("(float[2] X) => (float[a] Y) <int64[1] R = {%d}> { Y = Tile (X, R) }", 2**47),
+    "Range": ("() => (int64[a] Y) <int64 A = {0}, int64 B = {%d}, int64 C = {1}> { Y = Range (A, B, C) }", 2**48),
+    "an input": ("(float[%d] X) => (float[a] Y) { Y = Relu (X) }", 2**48),
+    "a body": (
+        "(bool c) => (float[a] Y) { Y = If (c) <then_branch = t () => (float[a] Z) <int64[1] S = {%d}>"
+        " { Z = ConstantOfShape (S) }, else_branch = e () => (float[a] W) <int64[1] O = {1}>"
+        " { W = ConstantOfShape (O) }> }",
+        2**48,
+    ),
+}
+
+
+@table("name", LARGE)
+def test_a_fixed_size_from_2_to_the_48_on_violates(name: str, tmp_path: Path) -> None:
+    text, least = LARGE[name]
+    path = tmp_path / "model.onnx"
+    for size, holds in ((least - 1, True), (least, False), (2**62, False)):
+        save(parser.parse_model(f"{HEADER}g {text % size}"), path)
+        report = certify(path, ["domain"], witnesses=True)
+        assert [it.verdict for it in report.rules if it.id == "sizes"] == ([] if holds else ["violated"]), size
+        certificate = form.certificate(report)
+        assert recheck(form.seal(certificate), path).outcome is Outcome.CONFIRMED, size
+        if not holds:
+            predicate = certificate["predicate"]
+            assert isinstance(predicate, dict)
+            predicate["rules"] = [rule for rule in predicate["rules"] if rule["id"] != "sizes"]
+            assert recheck(form.seal(certificate), path).outcome is Outcome.REFUTED
