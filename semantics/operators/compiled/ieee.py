@@ -128,9 +128,10 @@ def interpreter(algebra: ElementTable) -> Run:
             place = added_place(application)
             if place is None:
                 raise
+            said = " ".join(str(error).split())
             raise Unsupported(
                 f"{place}: the text of {application.op_type}-{application.version} gives no result on these types,"
-                f" shapes and values ({' '.join(str(error).split())}): cast what differs in type, or state a requirement"
+                f" shapes and values ({said}): cast what differs in type, or state a requirement"
             ) from error
 
     return run_or_refuse
