@@ -43,6 +43,9 @@ STRINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """Primitives on strings: the type of the value, and of each argument."""
 
 
+Test = Callable[[str], bool]
+
+
 def is_integer(kind: str) -> bool:
     """The type is one of integers."""
     return kind.startswith(("int", "uint"))
@@ -58,8 +61,8 @@ def is_signed(kind: str) -> bool:
     return kind.startswith("int") or (is_float(kind) and kind != "float8e8m0")
 
 
-TESTS = {"is_integer": is_integer, "is_float": is_float, "is_signed": is_signed}
-NEEDS = {
+TESTS: Mapping[str, Test] = {"is_integer": is_integer, "is_float": is_float, "is_signed": is_signed}
+NEEDS: Mapping[str, tuple[Test, str]] = {
     "truth": (lambda kind: kind == "bool", "bool"),
     "integer": (is_integer, "a type of integers"),
     "values": (is_integer, "a type of integers"),
@@ -102,7 +105,7 @@ class _Walk:
     def report(self, what: str, span: Span, **fields: str) -> None:
         if span not in self.said:
             self.said.add(span)
-            self.ledger.report(what, span, where=self.where, **fields)
+            self.ledger.report(what, span, None, where=self.where, **fields)
 
 
 Names = dict[str, Known]
