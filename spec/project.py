@@ -253,7 +253,12 @@ def use(paths: Iterable[str | os.PathLike[str]]) -> None:
 @cache
 def texts() -> Mapping[str, str]:
     """The texts that are added, by the path as errors name it. They are read once. Raises AdditionError."""
-    return {_shown(path): _read(path) for path in dict.fromkeys(path.absolute() for path in _named())}
+    return {_shown(path): _read(path) for path in files()}
+
+
+def files() -> tuple[Path, ...]:
+    """The files that are added, each once. Raises AdditionError and SettingsError."""
+    return tuple(dict.fromkeys(path.absolute() for path in _named()))
 
 
 def _named() -> Iterator[Path]:

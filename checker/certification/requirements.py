@@ -16,7 +16,7 @@ from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain, operator_name
-from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, STEP, TYPED, Content, mentioned
+from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, SIZED, STEP, TYPED, Content, mentioned
 from sonnx.semantics.operators.shapes.walk import Instance
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.elaborate.core import CoreOperator
@@ -69,7 +69,7 @@ LIMIT = 100
 """The most nodes that are listed as meeting a requirement."""
 NAMED = 5
 """The most nodes that are named as needing one size."""
-WHOLE = (DECLARED, TYPED)
+WHOLE = (DECLARED, TYPED, SIZED)
 """The positions of the rules that are one for all operators."""
 
 
@@ -105,6 +105,14 @@ TYPES = _Wording(
     "ONNX 1.23.2, docs/IR.md, Graphs",
     "The element types are those that the texts of the operators give.",
 )
+SIZES = _Wording(
+    "sizes",
+    "Sizes are below 2^48.",
+    "No tensor has 2^48 elements, and no size of one is so large.",
+    "spec/profiles/domain.sonnx",
+    "All that is decided of sizes is decided below that: a machine whose memory holds more is not known. It is listed"
+    " where a node gives a tensor that is larger for all data and open sizes; open ones are taken to be below it.",
+)
 MADE = _Wording(
     "data-shapes",
     "Shapes that data decide suit the nodes behind.",
@@ -127,7 +135,7 @@ INFERRED = _Wording(
     "A difference is a defect of one of the two, of a declaration that inference believes, or of the model.",
 )
 """The rules of the rule set of requirements that are not a statement of one operator."""
-GENERAL = frozenset(wording.name for wording in (SHAPES, TYPES, MADE, DEFINED, INFERRED))
+GENERAL = frozenset(wording.name for wording in (SHAPES, TYPES, SIZES, MADE, DEFINED, INFERRED))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,8 +166,11 @@ def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
         open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
     met_at = decisions.examination.met
     for position in WHOLE if kind == "require" else ():
+        open_here = tuple(it for it in decisions.open if it.instance.position == position)
+        if position == SIZED and not open_here:
+            continue  # it is no requirement at a node that is as usual
         met = sorted(n for (_, p), nodes in met_at.items() if p == position for n in nodes)
-        yield _Rule(None, position, tuple(met), tuple(it for it in decisions.open if it.instance.position == position))
+        yield _Rule(None, position, tuple(met), open_here)
     keys = {(o, p) for o, p in (*open_, *met_at) if p not in WHOLE and _kind(o, p) == kind}
     for operator, position in sorted(keys, key=lambda key: (key[0].name, key[0].first, key[1])):
         key = operator, position
@@ -234,7 +245,7 @@ def _judged(
 def _wording(rule: _Rule) -> _Wording:
     position = rule.position
     if rule.operator is None:
-        return SHAPES if position == DECLARED else TYPES
+        return {DECLARED: SHAPES, TYPED: TYPES, SIZED: SIZES}[position]
     operator = specification().written(rule.operator)
     name, source = identity(operator, position), clause(operator.clauses, "source") or ""
     if position == HEADER:

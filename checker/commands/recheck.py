@@ -19,8 +19,11 @@ def recheck(certificate: Path, model: Path, form: str) -> None:
 
     Exit code: 0 CONFIRMED, 1 REFUTED, 3 NOT-CHECKED (some rules could not be replayed), 2 unreadable input or usage.
     """
+    from sonnx.spec.project import files, use
+
     from ..rechecker import recheck as replay
 
+    use(files())  # the rechecker reads no settings
     replayed = replay(certificate, model)
     if form == "json":
         click.echo(replayed.to_json())

@@ -5,7 +5,7 @@ All mistakes are collected. A text with mistakes is of no use to anybody but its
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
@@ -32,6 +32,7 @@ from ..language.syntax import (
 )
 from .clauses import check_clauses, check_template
 from .core import Binding, Core, CoreOperator
+from .element_types import check_element_types
 from .infer import check
 from .operators import check_contracts, check_operators
 from .positivity import check_positive
@@ -132,6 +133,8 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
         check_profile(profile, Joined(constraints, given.constraints), ledger)
     check_includes(profiles, Joined(profiles, given.profiles), ledger)
     cores = check_operators(operators, transitions, ledger, given.operators)
+    if not ledger.errors:
+        check_element_types([it for it in cores if it.name in ledger.declared], definitions(bodies, ledger), ledger)
     contracts = tuple(d for d in every if isinstance(d, Contract))
     check_contracts(contracts, operators, ledger)
 
@@ -143,6 +146,24 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
     return Elaboration(
         tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores, contracts
     )
+
+
+def definitions(bodies: Mapping[str, Core], ledger: Ledger) -> Callable[[str], tuple[Sequence[str], Core] | None]:
+    """The definitions of this text and of the one to which it is added, the names of their parameters before them."""
+    made = dict(bodies)
+
+    def definition(name: str) -> tuple[Sequence[str], Core] | None:
+        function = ledger.functions.get(name)
+        if function is None or function.kind != "define":
+            return None
+        if name not in made:
+            body = check_function(function, Ledger(ledger.functions, ledger.sorts))
+            if body is None:
+                return None
+            made[name] = body
+        return [parameter.name for parameter in function.parameters], made[name]
+
+    return definition
 
 
 NOTHING = Elaboration((), {}, {}, {}, {}, {}, {}, {}, ())

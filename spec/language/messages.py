@@ -49,6 +49,10 @@ MESSAGES: Mapping[str, str] = {
     "sort/vector-bound": "the index vector {name}... runs below a list of integers, not below {found}",
     "sort/any": "Any stands for every sort and is allowed in the parameters and the result of a fun only",
     "sort/unclear": "the sort of {name} does not follow from its uses",
+    # ---- element types ----------------------------------------------------------------------
+    "types/operands": "{operator} of elements of {left} and of {right}{where}; cast one of them",
+    "types/needed": "{name} needs {needed}, and this is {found}{where}; cast it, or require the type",
+    "types/output": "{name} has elements of {expected}, and this gives {found}{where}; cast it",
     # ---- expressions -------------------------------------------------------------------------
     "case/label": 'the label "{label}" occurs twice in this case',
     "case/else": "else is the last arm of a case; move it to the end",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from pathlib import Path
 
 import onnx
@@ -18,15 +19,17 @@ from .deciding import Judged, decide
 from .formulas import Formula, Int, Poly, Symbol, both, equal
 from .lists import NAMES
 from .node import HEADER, Goal
+from .proving import MOST
 from .schema import guest, in_force
 from .text import Operator
 from .values import Entries, Listed, Open, Run, Tensor
 
-SHAPES, TYPES = "shapes", "types"
-"""The rules that outputs have the shapes, and the element types, which the model declares."""
+SHAPES, TYPES, SIZES = "shapes", "types", "sizes"
+"""The rules that outputs have the shapes, and the element types, which the model declares, and that sizes are small."""
 SAID = {
     SHAPES: "Outputs have the shapes that the model declares.",
     TYPES: "Outputs have the element types that the model declares.",
+    SIZES: "No tensor has 2^48 elements, and no size of one is so large.",
 }
 
 Content = Tensor | Entries | Listed | Open
@@ -96,6 +99,7 @@ def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
+    _sized(walk, n, shape)
     kind = content.kind if isinstance(content, Tensor) else ""
     reason = content if isinstance(content, Open) else Open(content.reason, content.on_data)
     for around, declared in walk.stated.get(t, ()):
@@ -146,6 +150,13 @@ def compared(walk: Derivation, n: int, t: int, content: Content) -> None:
 def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
     if kind and stated and text_of(walk, n) is not None:
         put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
+
+
+def _sized(walk: Derivation, n: int, shape: Sequence[Int] | None) -> None:
+    fixed = [size for size in shape or () if isinstance(size, int)]
+    whole = shape is not None and len(fixed) == len(shape)
+    if text_of(walk, n) is not None and (any(size >= MOST for size in fixed) or (whole and prod(fixed) >= MOST)):
+        put(walk, n, SIZES, SAID[SIZES], "require", False)
 
 
 def _declared_size(walk: Derivation, t: int, axis: int, dim: onnx.TensorShapeProto.Dimension, around: str) -> Int:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from fractions import Fraction
 from functools import reduce
 from itertools import product as all_of
@@ -416,6 +418,19 @@ def _of_strings(name: str, kind: str) -> Primitive:
     return lambda arguments, run: el.opaque(kind, f"{name}({','.join(map(shown, arguments))})")
 
 
+PLAIN = re.compile(r"(?!.*(\(\?|[*+?][*+]|\)[*+]))[A-Za-z0-9.()\[\]|?*+-]{1,200}", re.ASCII)
+"""Patterns that mean to Python what they mean to RE2, and for which its search is quick: no group is repeated."""
+
+
+def _matches(arguments: Arguments, run: Run) -> Value:
+    texts = [item.value if isinstance(item, Element) else None for item in arguments]
+    match texts:
+        case [str() as text, str() as pattern] if PLAIN.fullmatch(pattern) and len(text) < 1000 and text.isascii():
+            with suppress(re.error):
+                return Element("bool", re.fullmatch(pattern, text) is not None)
+    return _of_strings("matches", "bool")(arguments, run)
+
+
 def _reinterpret(arguments: Arguments, run: Run) -> Value:
     return el.opaque(el.kind_of(arguments[0]).name, f"digits({shown(arguments[1])})")
 
@@ -530,7 +545,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
         "atanh", "erf", "power", "remainder", "bit_and", "round_even", "round_down", "round_up",
     )},
     **{name: _of_strings(name, "string") for name in ("joined", "piece", "lowercase", "uppercase")},
-    "pieces": _of_strings("pieces", "int64"), "matches": _of_strings("matches", "bool"),
+    "pieces": _of_strings("pieces", "int64"), "matches": _matches,
     "is_pattern": lambda arguments, run: Unknown(f"is_pattern({shown(arguments[0])})"),
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes,
     "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),

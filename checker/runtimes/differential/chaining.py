@@ -16,10 +16,11 @@ from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.phases import Again, Apply, Enter, Leave, Phase, Read, Select
 from sonnx.semantics.machine.state import State
 from sonnx.semantics.model.graph import Model, Node, NodeId, TensorId
-from sonnx.semantics.model.values import Value, identical
+from sonnx.semantics.model.values import Array, Value, identical
 from sonnx.semantics.operators.application import Application, Stuck
 from sonnx.semantics.operators.compiled import bound
 from sonnx.semantics.operators.compiled.bound import Allowed, Bound
+from sonnx.semantics.operators.compiled.elements.bounds.spellings import Spelled
 from sonnx.semantics.runtimes.engines.own import limited_run
 from sonnx.semantics.runtimes.engines.protocol import Failure, Values
 
@@ -31,7 +32,7 @@ class Certainty(Enum):
     NOTHING = "nothing"
 
 
-Content = Certainty | Allowed | tuple[Bound, ...]
+Content = Certainty | Allowed | Array | tuple[Bound, ...]
 Source = tuple[TensorId | None, Value | None, "Content"]
 """The values that a step of control reads."""
 _BATCHED: Final = 8  # the version of Scan with a batch axis, which is not followed
@@ -50,7 +51,9 @@ class Chained:
         content = self.known.get(name, Certainty.NOTHING)
         if content is Certainty.EXACTLY:
             value = self.values[name]
-            return bound.exactly(value) if isinstance(value, np.ndarray) and value.dtype != object else None
+            if not isinstance(value, np.ndarray):
+                return None
+            return value if value.dtype == object else bound.exactly(value)
         return None if isinstance(content, Certainty) else content
 
 
@@ -115,7 +118,7 @@ class _Chain:
         tensors = () if self._read is None else self._read.tensors
         inputs = [self._of(t) for t in tensors]
         count = sum(application.outputs)
-        if any(it is Certainty.NOTHING or isinstance(it, tuple) for it in inputs):
+        if any(it is Certainty.NOTHING or isinstance(it, tuple | np.ndarray) for it in inputs):
             return [Certainty.NOTHING] * count
         given = [it if isinstance(it, Allowed) else None for it in inputs]
         try:
@@ -212,7 +215,9 @@ def _content(bounds: Bound) -> Content:
         return Certainty.EXACTLY if bool(bounds.exact.all()) else bounds
     if isinstance(bounds, tuple):
         return bounds
-    return Certainty.EXACTLY  # texts are what they are
+    if isinstance(bounds, np.ndarray) and any(isinstance(text, Spelled) for text in bounds.reshape(-1).tolist()):
+        return bounds
+    return Certainty.EXACTLY  # strings that are known
 
 
 def _stack(parts: list[Content], value: Value, axis: int) -> Content:

@@ -21,6 +21,7 @@ from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled import bound, ieee
 from sonnx.semantics.operators.compiled.bound import Allowed, Bound
 from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
+from sonnx.semantics.operators.compiled.elements.bounds.spellings import allowed_texts
 from sonnx.semantics.runtimes.engines.own import why
 
 # ---- Single elements ----------------------------------------------------------------------------
@@ -97,11 +98,11 @@ def _ordered(array: Array) -> NDArray[np.int64]:
 
 def shown(array: Array, index: tuple[int, ...]) -> Shown:
     """An element for people."""
-    one = np.asarray(array[index])
-    if one.dtype == object:
-        text = one.item()
+    if array.dtype == object:
+        text = array[index]
         spelled = text if isinstance(text, bytes) else str(text).encode()
         return Shown(ascii(spelled.decode("utf-8", "backslashreplace"))[1:-1], spelled.hex())
+    one = np.asarray(array[index])
     if one.dtype.kind == "c":
         return Shown(str(complex(one.item())), one.astype(one.dtype.newbyteorder(">")).tobytes().hex())
     digits = -(-BITS[element_of(one.dtype)] // 4)
@@ -361,6 +362,8 @@ def _tensor(expected: Array, given: Array, free: Mask | None, ask: Ask | None, p
     if isinstance(allowed, Allowed):
         verdict = bound_verdict.judge(allowed, given, expected)
         fits, ratios = rest & verdict.allowed, verdict.ratio
+    elif isinstance(allowed, np.ndarray):
+        fits = rest & allowed_texts(allowed, given)
     elif ask is not None:
         undecided = rest
     outside = rest & ~fits & ~undecided

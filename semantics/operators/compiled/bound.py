@@ -58,8 +58,8 @@ class Allowed:
 
 
 Bound = Allowed | Array | tuple["Bound", ...] | None
-"""The values allowed for a value: of a tensor, of texts the texts themselves, of a sequence or an optional its entries,
-of a map its values by ascending keys."""
+"""The values allowed for a value: of strings an array of them or of what says which (`Spelled`), of a sequence or an
+optional those of its entries, of a map those of its values by ascending keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ import numpy as np
 from sonnx.spec.language.syntax import Span
 
 from ...errors import Unsupported
-from ...model.elements import DType, integer_range, is_float, is_integer
+from ...model.elements import DOUBLE, DType, integer_range, is_float, is_integer
 from .code import (
     LOWER,
     Builder,
@@ -42,6 +42,7 @@ from .terms import (
     ELEMENT,
     INT,
     LIMIT,
+    STRINGS,
     TERMS,
     Affine,
     Array,
@@ -989,7 +990,9 @@ def _any(fold: Fold, body: Operand) -> Operand:
 def _outside(term: Node) -> Operand:
     """A conversion of a float that is NaN or outside the range of the integer type, or has no value in the type."""
     (operand,) = term.args
-    if not isinstance(operand, Node) or operand.kind != ELEMENT or operand.type is None or not is_float(operand.type):
+    if not isinstance(operand, Node) or operand.kind != ELEMENT or operand.type is None:
+        return False
+    if not is_float(operand.type) and (operand.type != STRINGS or term.op == "cast"):
         return False
     if term.op == "cast" and (term.type is None or not is_integer(term.type)):
         return False
@@ -1000,6 +1003,10 @@ def _lower_outside(node: Node, space: Space) -> Code:
     op, target = node.data
     (operand,) = node.args
     if op == "saturate" or not is_integer(target):
+        if isinstance(operand, Node) and operand.type == STRINGS:
+            from .elements.numerals import number_of, numbers
+
+            return combine(lambda x: np.isnan(numbers(x, number_of, DOUBLE)), [lower(operand, space)])
         return combine(lambda x: np.isnan(to_double(np.asarray(x))), [lower(operand, space)])
     low, high = integer_range(target)
 

@@ -14,8 +14,10 @@ from typing import Final, Protocol
 
 import numpy as np
 from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import Span
+from sonnx.spec.library import specification
 
-from ...errors import Unsupported
+from ...errors import InternalError, Unsupported
 from ...model.elements import DType
 from ..application import Application, Draw, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
@@ -120,7 +122,27 @@ def interpreter(algebra: ElementTable) -> Run:
                 plans.popitem(last=False)
         return done
 
-    return run
+    def run_or_refuse(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
+        try:
+            return run(application, given)
+        except (InternalError, TypeError, ValueError, LookupError, AttributeError) as error:
+            place = added_place(application)
+            if place is None:
+                raise
+            said = " ".join(str(error).split())
+            raise Unsupported(
+                f"{place}: the text of {application.op_type}-{application.version} gives no result on these types,"
+                f" shapes and values ({said}): cast what differs in type, or state a requirement"
+            ) from error
+
+    return run_or_refuse
+
+
+def added_place(application: Application) -> Span | None:
+    """The place of the text of an operator that a user has added, whose mistakes are no defects here; None for ours."""
+    added = specification().added
+    span = definition(application.op_type, application.version).span if added else None
+    return span if span is not None and span.file in {name for name, _ in added} else None
 
 
 def build(

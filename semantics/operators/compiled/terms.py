@@ -31,6 +31,8 @@ INT: Final = "Int"
 RATIONAL: Final = "Rational"
 BOOL: Final = "Bool"
 ELEMENT: Final = "Element"
+STRINGS: Final[DType] = np.dtype(object)
+"""The dtype of arrays of strings."""
 SMALL_TABLE: Final = 1 << 16
 """The most entries of a table of what is static."""
 

@@ -14,12 +14,11 @@ from sonnx.spec.elaborate.formulas import Cores
 from sonnx.spec.language.syntax import NOWHERE, Span
 
 from ...errors import InternalError, Unsupported
-from ...model.elements import DType, dtype_of, element_of, integer_range, is_integer
+from ...model.elements import DType, dtype_of, element_of, integer_range, is_float, is_integer
 from ...model.graph import ValueType
 from ...model.values import Map, Optional, Sequence
 from ..reading import Names
 from .code import Builder, Frame, read
-from .elements.bounds.storage import known
 from .terms import (
     BOOL,
     ELEMENT,
@@ -314,7 +313,7 @@ def cast(dtype: DType, value: Value, scope: Scope) -> Node:
         return Node("const", (), (), ELEMENT, dtype, data=scope.builder.algebra.constant(dtype, item))
     free = isinstance(item, Node) and item.free
     source = item.type if isinstance(item, Node) else None
-    if source is not None and is_integer(dtype) and not is_integer(source) and source != np.bool_:
+    if source is not None and is_integer(dtype) and is_float(source):
         free = True
     return Node("cast", (item,), item.axes, ELEMENT, dtype, free=free)
 
@@ -532,6 +531,8 @@ def collected(place: Whole, array: Callable[[Layout, tuple[int, ...]], Array]) -
     """The sequence, optional or map at a place."""
     inner: Final = place.kind.inner or ValueType("unset")
     if place.kind.kind == "map":
+        from .elements.bounds.storage import known  # few models have maps
+
         keys, content = (array(*_some(p)) for p in place.items if not isinstance(p, Whole))
         last = {key: content[k : k + 1].reshape(()) for k, key in enumerate(known(keys).tolist())}
         return Map(place.kind.element, inner, tuple(sorted(last.items())))

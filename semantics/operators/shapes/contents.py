@@ -169,6 +169,10 @@ TYPED = -3
 """The position of the rule that outputs have the element types which the model declares."""
 
 
+SIZED = -5
+"""The position of the rule that sizes are as small as everything here takes them to be."""
+
+
 STEP = -4
 """The position of what the rule of part 3 asks of a node that holds graphs."""
 

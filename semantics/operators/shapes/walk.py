@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 import numpy as np
 from sonnx.spec.elaborate.core import CoreOperator
@@ -23,7 +24,7 @@ from ...model.stored import array_of
 from ...resources.process import OutOfBudget
 from ..application import Program, initializers
 from ..symbolic import numbers
-from ..symbolic.elements.known import Number
+from ..symbolic.elements.known import MOST, Number
 from ..symbolic.elements.opaque import Read
 from ..symbolic.numbers import Int, at_most, both, definitions, either, equal, opposite
 from ..symbolic.statements import type_name
@@ -34,6 +35,7 @@ from .contents import (
     HEADER,
     HERE,
     LARGE,
+    SIZED,
     STEP,
     TYPED,
     Content,
@@ -166,6 +168,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
     """
     content = replace(content, made=n) if content.made == HERE else content
     compared(walk, n, t, content)
+    _sized(walk, n, t, content.shape)
     for around, declared in walk.stated.get(t, ()) if _is_open(content) else ():
         if declared.kind != "tensor" or declared.shape is None or content.shape is not None:
             continue
@@ -195,6 +198,18 @@ def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
             _typed(walk, n, t, content, declared)
             if declared.shape is not None and content.shape is not None:
                 _compare(walk, n, t, content.shape, declared.shape, around)
+
+
+def _sized(walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...] | None) -> None:
+    """Note a tensor that is larger than what is examined here, whatever data and open sizes are."""
+    operator = definition(walk, n)
+    if walk.silent or operator is None or shape is None:
+        return
+    fixed = [size for size in shape if isinstance(size, int)]
+    if max(fixed, default=0) >= MOST or (len(fixed) == len(shape) and prod(fixed) >= MOST):
+        shown = _spelled(tuple(size if isinstance(size, int) else None for size in shape))
+        said = f"{walk.model.tensors[t].path} has the shape {shown}"
+        walk.known.instances.append(Instance(n, operator, SIZED, FALSE, reason=said))
 
 
 def _spelled(shape: tuple[int | str | None, ...]) -> str:

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import parser
+from onnx import parser, save
+from sonnx.checker import recheck
+from sonnx.checker.certification import certificate as form
 from sonnx.checker.certification.certifier import certify
 from sonnx.checker.certification.report import Finding, Report, RuleResult
+from sonnx.checker.rechecker import Outcome
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
 from tables import table
@@ -399,3 +402,74 @@ def test_a_size_that_a_body_names_is_to_be_the_same_in_all_runs() -> None:
 def test_a_declared_element_type_that_is_not_computed_is_a_violation() -> None:
     report = judged("(float[2] x) => (int64[2] y) { y = Relu(x) }")
     assert "types" in rules(report, "violated")
+
+
+# ---- Strings that spell numbers -----------------------------------------------------------------
+
+SPELLED = "Cast-19/strings_spell_numbers"
+
+
+@table(
+    ("stored", "code", "verdict"),
+    [
+        ("1.5 -INF 2e3", 1, "holds"),
+        ("1.5 abc 2e3", 1, "violated"),
+        ("1 -22 +3", 7, "holds"),
+        ("1 2.5 3", 7, "violated"),
+        (" ".join(["1", "x"] * 60), 7, "violated"),
+        ("1.5 abc", 8, "holds"),
+    ],
+)
+def test_stored_strings_decide_what_is_converted(stored: str, code: int, verdict: str, tmp_path: Path) -> None:
+    words = stored.split(" ")
+    texts = ", ".join(f'"{word}"' for word in words)
+    kind, size = {1: "float", 7: "int64", 8: "string"}[code], len(words)
+    text = f"() => ({kind}[{size}] Y) <string[{size}] X = {{{texts}}}> {{ Y = Cast <to = {code}> (X) }}"
+    model = parser.parse_model(f"{HEADER}g {text}")
+    path = tmp_path / "model.onnx"
+    save(model, path)
+    report = certify(path, ["domain"], witnesses=True)
+    assert [it.verdict for it in report.rules if it.id == SPELLED] == [verdict]
+    assert recheck(form.seal(form.certificate(report)), path).outcome is Outcome.CONFIRMED
+    assert (run(load_proto(model), {}).stuck is None) is (verdict == "holds")
+
+
+def test_strings_of_an_input_are_an_obligation() -> None:
+    report = judged("(string[n] X) => (float[n] Y) { Y = Cast <to = 1> (X) }")
+    assert report.verdict == "CONFORMS"
+    assert list(rules(report, "obligation")) == [SPELLED]
+
+
+# ---- Sizes beyond what is examined --------------------------------------------------------------
+
+LARGE = {
+    "ConstantOfShape": ("() => (float[n] Y) <int64[1] S = {%d}> { Y = ConstantOfShape (S) }", 2**48),
+    "of two sizes": ("() => (float[a,b] Y) <int64[2] S = {16777216, %d}> { Y = ConstantOfShape (S) }", 2**24),
+    "Expand": ("(float[N,1] X) => (float[N,b] Y) <int64[2] S = {1, %d}> { Y = Expand (X, S) }", 2**48),
+    "Tile": ("(float[2] X) => (float[a] Y) <int64[1] R = {%d}> { Y = Tile (X, R) }", 2**47),
+    "Range": ("() => (int64[a] Y) <int64 A = {0}, int64 B = {%d}, int64 C = {1}> { Y = Range (A, B, C) }", 2**48),
+    "an input": ("(float[%d] X) => (float[a] Y) { Y = Relu (X) }", 2**48),
+    "a body": (
+        "(bool c) => (float[a] Y) { Y = If (c) <then_branch = t () => (float[a] Z) <int64[1] S = {%d}>"
+        " { Z = ConstantOfShape (S) }, else_branch = e () => (float[a] W) <int64[1] O = {1}>"
+        " { W = ConstantOfShape (O) }> }",
+        2**48,
+    ),
+}
+
+
+@table("name", LARGE)
+def test_a_fixed_size_from_2_to_the_48_on_violates(name: str, tmp_path: Path) -> None:
+    text, least = LARGE[name]
+    path = tmp_path / "model.onnx"
+    for size, holds in ((least - 1, True), (least, False), (2**62, False)):
+        save(parser.parse_model(f"{HEADER}g {text % size}"), path)
+        report = certify(path, ["domain"], witnesses=True)
+        assert [it.verdict for it in report.rules if it.id == "sizes"] == ([] if holds else ["violated"]), size
+        certificate = form.certificate(report)
+        assert recheck(form.seal(certificate), path).outcome is Outcome.CONFIRMED, size
+        if not holds:
+            predicate = certificate["predicate"]
+            assert isinstance(predicate, dict)
+            predicate["rules"] = [rule for rule in predicate["rules"] if rule["id"] != "sizes"]
+            assert recheck(form.seal(certificate), path).outcome is Outcome.REFUTED

@@ -148,6 +148,38 @@ def test_the_recheck_does_not_confirm_what_the_language_refuses(
     assert outcome != Outcome.CONFIRMED
 
 
+def test_the_recheck_takes_added_texts_from_the_settings_as_certify_does(folder: Path) -> None:
+    path = model(folder)
+    (folder / "texts").mkdir()
+    (folder / "own.sonnx").rename(folder / "texts" / "own.sonnx")
+    (folder / "sonnx.toml").write_text('spec = "texts/own.sonnx"\n')
+    assert sonnx(folder, "certify", path, "--certificate", "c.json").returncode == 0
+    assert sonnx(folder, "recheck", "c.json", path).stdout == "CONFIRMED\n"
+    (folder / "sonnx.toml").write_text("")
+    done = sonnx(folder, "recheck", "c.json", path)
+    assert done.stdout.startswith("NOT-CHECKED\n  the certificate rests on the text")
+    assert "own.sonnx" in done.stdout
+    (folder / "sonnx.toml").write_text('spec = "texts/none.sonnx"\n')
+    done = sonnx(folder, "recheck", "c.json", path)
+    assert (done.returncode, done.stderr.count("\n"), "none.sonnx" in done.stderr) == (2, 1, True)
+
+
+def test_conform_judges_an_engine_on_an_operator_of_a_user(folder: Path) -> None:
+    path = model(folder)
+    for suite in (path, "vectors"):
+        arguments = (
+            "conform",
+            "--engine",
+            "numpy",
+            "--suite",
+            suite,
+            "--filter",
+            f"*{path if suite == path else 'Scale'}*",
+        )
+        done = sonnx(folder, "--spec", "own.sonnx", *arguments)
+        assert (done.returncode, "pass" in done.stdout, "mismatch" in done.stdout) == (0, True, False), done.stdout
+
+
 def test_another_name_of_an_added_text_is_not_confirmed(folder: Path) -> None:
     path = model(folder)
     assert sonnx(folder, "--spec", "own.sonnx", "certify", path, "--certificate", "c.json").returncode == 0

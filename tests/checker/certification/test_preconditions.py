@@ -329,4 +329,4 @@ def test_each_earlier_id_names_one_requirement_and_none_is_named_twice() -> None
     operators = specification().operators
     resolved = [find(operators, before) for before in earlier_ids()]
     assert None not in resolved
-    assert len({(it[0].name, it[0].first, it[1]) for it in resolved if it is not None}) == len(resolved) == 836
+    assert len({(it[0].name, it[0].first, it[1]) for it in resolved if it is not None}) == len(resolved) == 830

@@ -7,6 +7,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
+from sonnx.checker.runtimes.differential.judging import Applied, Standing, applied, judge
+from sonnx.semantics.model.elements import DTYPES
+from sonnx.semantics.operators.application import Application
 from tables import table
 
 F = np.float32
@@ -166,11 +169,111 @@ def test_round_mode_is_one_of_three_words(refused: Run) -> None:
 
 
 @pytest.mark.parametrize("version", [9, 13, 19, 24])
-def test_strings_are_cast_to_strings_only(version: int, run: Run, refused: Run, same: Run) -> None:
+def test_strings_stay_strings_and_are_no_truth_values(version: int, run: Run, refused: Run, same: Run) -> None:
     x = np.array([b"1", b"a"], object)
     same(run("Cast", version, x, **_to("STRING")), x)
-    assert "Strings" in refused("Cast", version, x, **_to("FLOAT"))
-    assert "Strings" in refused("Cast", version, np.ones(1, F), **_to("STRING"))
+    assert "bool" in refused("Cast", version, x, **_to("BOOL"))
+    assert "bool" in refused("Cast", version, np.ones(1, bool), **_to("STRING"))
+
+
+# ---- Strings and numbers ------------------------------------------------------------------------
+
+STRINGS = pytest.mark.parametrize("version", [9, 13, 19, 24])
+
+
+def _words(*texts: str) -> Any:
+    made = np.empty(len(texts), object)
+    made[:] = [text.encode() for text in texts]
+    return made
+
+
+@STRINGS
+def test_a_string_becomes_the_number_that_it_spells(version: int, run: Run, same: Run) -> None:
+    x = _words("3.14", "1000", "1e-5", "1E8", "-.5", "5.", "+7", "NaN", "nan", "INF", "+inf", "-INF", "-0", "1e400")
+    expected = [3.14, 1000, 1e-5, 1e8, -0.5, 5, 7, NAN, NAN, INF, INF, -INF, -0.0, INF]
+    for code, dtype in (("FLOAT", F), ("DOUBLE", np.float64)):
+        same(run("Cast", version, x, **_to(code)), np.array(expected, dtype))
+    x = _words("12", "-3", "007", "300", "-1", "1" + "0" * 5000 + "1")
+    same(run("Cast", version, x, **_to("INT16")), np.array([12, -3, 7, 300, -1, 1], np.int16))
+    same(run("Cast", version, x, **_to("UINT8")), np.array([12, 253, 7, 44, 255, 1], np.uint8))
+
+
+@STRINGS
+@pytest.mark.parametrize(
+    "text", ["", "abc", " 1", "1 ", "0x1F", "1_0", "--1", "1e", ".", "+NaN", "infinity", "١", "1\n"]
+)
+def test_a_string_that_spells_no_number_is_refused(version: int, text: str, refused: Run) -> None:
+    for code in ("FLOAT", "FLOAT16", "INT64", "UINT8"):
+        assert "spell a number" in refused("Cast", version, _words("1", text), **_to(code))
+
+
+@STRINGS
+@pytest.mark.parametrize("text", ["2.718", "100.5", "1e2", "NaN", "INF", "1."])
+def test_a_string_that_spells_no_integer_is_refused_for_integers(version: int, text: str, refused: Run) -> None:
+    assert "an integer" in refused("Cast", version, _words(text), **_to("INT32"))
+
+
+@STRINGS
+def test_a_string_is_rounded_once(version: int, run: Run, same: Run) -> None:
+    above = f"1.00048828125{'0' * 30}1"  # the middle of two numbers of float16, and more by less than double tells
+    x = _words(above, above[:-1], "-" + above)
+    same(run("Cast", version, x, **_to("FLOAT16")), np.array([1 + 2**-10, 1, -1 - 2**-10], np.float16))
+
+
+@pytest.mark.parametrize(
+    "dtype", [F, np.float64, np.float16, ml_dtypes.bfloat16, ml_dtypes.float8_e5m2, np.int8, np.uint64]
+)
+def test_a_number_becomes_a_string_that_spells_it(dtype: Any, run: Run, same: Run) -> None:
+    numbers = [0, 1, 127, 3] if np.dtype(dtype).kind in "iu" else [0.1, -0.0, 1e-5, 3e4, NAN, INF, -INF, 1 / 3, 6e-5]
+    x = np.array(numbers).astype(dtype)
+    code = {v: k for k, v in DTYPES.items()}[np.dtype(dtype)]
+    same(run("Cast", 19, run("Cast", 19, x, **_to("STRING")), **_to(code.upper()), saturate=0), x)
+
+
+@STRINGS
+def test_the_string_of_a_number_is_plain(version: int, run: Run, same: Run) -> None:
+    x = np.array([1, 0.1, 1e-5, 1e16, -0.0, NAN, INF, -INF], F)
+    words = _words("1.0", "0.1", "0.00001", "10000000000000000.0", "-0.0", "NaN", "INF", "-INF")
+    same(run("Cast", version, x, **_to("STRING")), words)
+    same(run("Cast", version, np.array([-7, 0], np.int8), **_to("STRING")), _words("-7", "0"))
+
+
+def _standing(x: Any, given: Any, code: str) -> Standing:
+    specified = applied(Application("Cast", 19, (x,), _to(code), (True,)))
+    assert isinstance(specified, Applied)
+    (judged,) = judge(specified, (given,))
+    assert judged is not None
+    return judged.standing
+
+
+@pytest.mark.parametrize(
+    ("number", "allowed", "others"),
+    [
+        (F(0.1), ["0.1", "+.1", "1e-1", "0.10000000149", "1E-01"], ["0.2", "0,1", " 0.1", "-0.1", "", "0.1f", "NaN"]),
+        (F(-0.0), ["-0", "-0.0", "-0e5"], ["0", "0.0", "+0"]),
+        (F(NAN), ["nan", "NaN", "NAN"], ["-nan", "0", "INF"]),
+        (F(-INF), ["-inf", "-INF", "-1e40"], ["INF", "-infinity", "NaN"]),
+        (np.float64(1 / 3), ["0.3333333333333333", "3.33333333333333314829616256247e-1"], ["0.33333333", "1/3"]),
+        (ml_dtypes.bfloat16(3.140625), ["3.14", "3.140625"], ["3.1", "3.16"]),
+        (np.int8(-7), ["-7", "-007"], ["7", "-7.0", "249", "-7 "]),
+        (np.uint8(200), ["200", "+200"], ["-56", "456", "2e2"]),
+    ],
+)  # fmt: skip
+def test_every_spelling_of_a_number_is_allowed_and_no_other_string(
+    number: Any, allowed: list[str], others: list[str]
+) -> None:
+    x = np.array([number])
+    fitting = (Standing.WITHIN, Standing.EXACT)
+    assert [text for text in allowed if _standing(x, _words(text), "STRING") not in fitting] == []
+    assert [text for text in others if _standing(x, _words(text), "STRING") is not Standing.OUTSIDE] == []
+
+
+def test_a_string_read_through_double_is_allowed_and_a_worse_number_is_not() -> None:
+    above = "1.00048828125" + "0" * 30 + "1"
+    for number, standing in ((1 + 2**-10, Standing.EXACT), (1, Standing.WITHIN), (1 + 2**-9, Standing.OUTSIDE)):
+        assert _standing(_words(above), np.array([number], np.float16), "FLOAT16") is standing
+    for number, standing in ((1 / 3, Standing.EXACT), (np.nextafter(1 / 3, 1), Standing.OUTSIDE)):
+        assert _standing(_words("0.3333333333333333"), np.array([number]), "DOUBLE") is standing
 
 
 @table("version", ALL)

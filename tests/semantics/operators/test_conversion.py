@@ -55,11 +55,13 @@ def test_castlike_rounds_to_float8e8m0_as_round_mode_says(mode: str, expected: f
     assert run("CastLike", 25, f(1.5), like, round_mode=mode).astype(F).tolist() == [expected]
 
 
-def test_castlike_converts_strings_to_strings_only(run: Run, refused: Run, same: Run) -> None:
-    texts = np.array([b"a", b""], object)
-    same(run("CastLike", 15, texts, np.array([b"x"], object)), texts)
-    for version in (15, 19, 25):
-        assert "Strings" in refused("CastLike", version, texts, f(1))
+@pytest.mark.parametrize("version", [15, 19, 25])
+def test_castlike_takes_strings_as_cast_does(version: int, run: Run, refused: Run, same: Run) -> None:
+    texts, like = np.array([b"1.5", b"-INF"], object), np.array([b"x"], object)
+    same(run("CastLike", version, texts, like), texts)
+    same(run("CastLike", version, texts, f(0)), f(1.5, -INF))
+    same(run("CastLike", version, f(1.5, -INF), like), texts)
+    assert "spell a number" in refused("CastLike", version, like, f(1))
 
 
 # ---- Size -------------------------------------------------------------------------------------

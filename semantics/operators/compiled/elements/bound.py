@@ -26,15 +26,16 @@ from .bounds.conversions import (
 )
 from .bounds.functions import SHAPES, function
 from .bounds.functions import power as float_power
+from .bounds.spellings import known_texts
 from .bounds.storage import compact, is_set, known, lift, packed, storage
 from .ieee import ElementTable, Operation
 
 
 def _of_text(function: Operation) -> Operation:
-    """An operation on strings, which are always known."""
+    """An operation on strings that are known."""
 
     def run(*arrays: Array) -> Array:
-        result = np.asarray(function(*(known(x) if is_set(x) else x for x in arrays)))
+        result = np.asarray(function(*(known(x) if is_set(x) else known_texts(x) for x in arrays)))
         return result if result.dtype == object else lift(result.dtype)(result)
 
     return run

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from decimal import Decimal
 from fractions import Fraction
-from functools import cache
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -18,7 +19,7 @@ from ....errors import Unsupported
 from ....model.elements import DType, finite_range, integer_range, is_float, is_integer
 from ...reading import OF_STRINGS
 from ..terms import Array
-from . import ieee
+from . import ieee, numerals
 from .ieee import ElementTable, Operation
 
 Number = int | Fraction
@@ -86,11 +87,22 @@ def cast(source: DType, target: DType) -> Operation:
     """The conversion of elements: only what is truncated or wrapped changes."""
     if source == target:
         return lambda x: x
-    if _OBJECT in (source, target):
-        raise Unsupported("texts are no numbers")
+    if target == _OBJECT:
+        raise Unsupported("which spelling of a number is open")
+    if source == _OBJECT:
+        convert, read = numbers_to(target), each(partial(_spelled, whole=is_integer(target)))
+        return lambda x: convert(read(x))
     if target == np.bool_:
         return lambda x: np.asarray(np.asarray(x) != 0).astype(bool)
     return numbers_to(target)
+
+
+def _spelled(text: bytes, *, whole: bool) -> Number:
+    """The exact number that a string spells."""
+    near = numerals.number_of(text)
+    if whole or (math.isfinite(near) and (near != 0 or numerals.is_exact(text, near))):
+        return numerals.integer_of(text) if whole else Fraction(Decimal(text.decode())) if near else Fraction(0)
+    raise Unsupported("a string that spells an infinity, a NaN, or a number beyond those of double")
 
 
 def numbers_to(target: DType) -> Operation:
@@ -108,8 +120,11 @@ def quotients_to(target: DType) -> Callable[[Array, int], Array]:
     return lambda values, den: convert(_mapped(lambda v: Fraction(v, den), values))
 
 
-def saturate(_source: DType | None, target: DType) -> Operation:
+def saturate(source: DType | None, target: DType) -> Operation:
     """Numbers limited to the range of a type; to an integer type rounded, ties to even."""
+    if source == _OBJECT:
+        limit, read = saturate(None, target), each(partial(_spelled, whole=is_integer(target)))
+        return lambda x: limit(read(x))
     low, high = finite_range(target)
     if is_integer(target):
         return each(lambda v: int(min(max(round(v), low), high)))

@@ -25,7 +25,7 @@ from ....model.elements import (
     is_integer,
 )
 from ...reading import OF_STRINGS
-from ..terms import Array
+from ..terms import STRINGS, Array
 
 Operation = Callable[..., Array]
 """Arrays to an array; takes an array for the result as last argument where `takes_out` says so."""
@@ -100,8 +100,12 @@ def cast(source: DType, target: DType) -> Operation:
     """
     if source == target:
         return lambda x: x
-    if object in (source, target):
-        raise Unsupported(f"cast from {element_of(source)} to {element_of(target)}")
+    if target == STRINGS:
+        from .numerals import spelling
+
+        return spelling(source)
+    if source == STRINGS:
+        return _from_texts(target)
     if target == np.bool_:
         if is_float(source) and source not in WIDE:
             return lambda x: x.astype(np.float32) != 0  # the zeros of float8e8m0, which has no 0, are none
@@ -121,6 +125,18 @@ def cast(source: DType, target: DType) -> Operation:
     if target in WIDE:
         return lambda x: x.astype(target)
     return lambda x: narrow(_integers_to_double(x), target)
+
+
+def _from_texts(target: DType) -> Operation:
+    from . import numerals  # few models have strings
+
+    if is_float(target):
+        if target == DOUBLE:
+            return lambda x: numerals.numbers(x, numerals.number_of, DOUBLE)
+        return lambda x: narrow(numerals.numbers(x, numerals.odd_of, DOUBLE), target)
+    if is_integer(target):
+        return lambda x: wrap(numerals.numbers(x, numerals.integer_of, STRINGS), target)
+    raise Unsupported(f"strings as elements of type {element_of(target)}")
 
 
 def _integers_to_double(x: Array) -> Array:
@@ -158,7 +174,9 @@ def wrap(x: Array, target: DType) -> Array:
 
 
 def integers_to(target: DType) -> Operation:
-    """int64 or Python integers as elements."""
+    """int64 or Python integers as elements. Raises Unsupported for strings."""
+    if target == STRINGS:
+        raise Unsupported("a number that is no element as a string")
 
     def convert(x: Array) -> Array:
         if target == np.bool_:
@@ -230,6 +248,14 @@ def saturate(source: DType | None, target: DType) -> Operation:
             return limit(np.asarray(x))
 
         return exact
+    if source == STRINGS:
+        from . import numerals
+
+        if is_float(target):
+            limited = saturate(DOUBLE, target)
+            return lambda x: limited(numerals.numbers(x, numerals.odd_of, DOUBLE))
+        whole = saturate(None, target)
+        return lambda x: whole(numerals.numbers(x, numerals.integer_of, STRINGS))
     if not is_float(source):
         if is_float(target):
             convert = cast(source, target)

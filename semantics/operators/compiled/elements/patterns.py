@@ -38,7 +38,7 @@ CLASSES: Final[Mapping[str, Characters]] = {
 """The classes of Perl, which are of ASCII in RE2."""
 
 
-class NoPattern(Exception):  # noqa: N818 - data, not a failure
+class NoPattern(ValueError):  # noqa: N818 - data, not a failure
     """A text that is no regular expression of RE2; the message says why."""
 
 

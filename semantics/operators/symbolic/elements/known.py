@@ -214,6 +214,7 @@ class Known:
 
     constants: Mapping[str, NDArray[np.generic]]
     ranges: dict[str, Range | None] = field(default_factory=dict)
+    matched: dict[tuple[str, str], NDArray[np.generic]] = field(default_factory=dict)
     opaque: Opaque = field(default_factory=Opaque)
     exact: Exact = field(default_factory=lambda: Exact({}))
 
@@ -281,6 +282,11 @@ class Known:
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """Functions of numbers where they are exact; sizes keep their value in wide types."""
         values = [a.value if isinstance(a, Element) else a for a in arguments]
+        if kind.name == "string" and name == "cast" and isinstance(values[0], str):
+            return Element(values[0], kind)
+        if name == "matches":
+            matched = self._matched(*values)
+            return self.opaque.apply(name, kind, arguments, scope) if matched is None else Element(matched, kind)
         if _truths(scope, *values):
             (truth,) = values if name == "cast" and len(values) == 1 else (None,)
             if isinstance(truth, Term) and (kind.name == "bool" or kind.name in INTEGERS):
@@ -301,6 +307,26 @@ class Known:
             if made is not None and (taken or self._fits(made, kind.name, scope)):
                 return Element(made, kind)
         return self.opaque.apply(name, kind, arguments, scope)
+
+    def _matched(self, text: object, pattern: object) -> Term | None:
+        """Whether a stored string matches a pattern, by its place; None where it is not known."""
+        if not isinstance(text, Read) or text.name not in self.constants or not isinstance(pattern, str):
+            return None
+        if (text.name, pattern) not in self.matched:
+            from ...compiled.elements.text import TEXT
+
+            try:
+                found = TEXT["matches"](self.constants[text.name], np.asarray(pattern.encode(), object))
+            except (ValueError, Unsupported):
+                return None
+            self.matched[text.name, pattern] = found
+        fits = self.matched[text.name, pattern]
+        rare = bool(fits.sum() <= fits.size - fits.sum())
+        places = np.argwhere(fits == rare)
+        if len(places) > MONOMIALS:
+            return None
+        there = either(*(both(*(order("=", i, int(k)) for i, k in zip(text.index, at, strict=True))) for at in places))
+        return there if rare else opposite(there)
 
     def test(self, name: str, element: Element, scope: Scope) -> Term:
         """True if the element is a NaN or an infinity."""

@@ -11,6 +11,7 @@ import numpy as np
 
 from ....model import schemas
 from ....model.elements import DTYPES
+from ..by_text import run_text
 from ..functions import DOUBLE, SINGLE, DType, finite_range, integer_range, is_float, narrow
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from ..reading import integer, require, tensor, text
@@ -118,7 +119,6 @@ def _powers(word: str, limit: bool) -> Conversion:
 
 def _chosen(site: Site, source: DType, target: DType) -> Conversion | None:
     """The conversion between two types, None where the elements stay as they are."""
-    require((source == OBJECT) == (target == OBJECT), "strings are converted to strings only")
     saturate = site.version >= 19 and integer(site, "saturate", 1) != 0
     if target == POWERS and site.version >= 24:
         return _powers(text(site, "round_mode", "up"), saturate)
@@ -150,19 +150,30 @@ def _converted(site: Site, ready: dict[tuple[DType, DType], Conversion | None]) 
     return convert
 
 
+def _spells(source: DType, target: DType) -> bool:
+    """Strings become numbers, or numbers strings: by the text, no kernel is quicker."""
+    return (source == OBJECT) != (target == OBJECT)
+
+
 def _cast(site: Site) -> Compute:
     target = DTYPES.get(schemas.element_types().get(integer(site, "to"), ""))
     if target is None:
         raise KernelError("to is the number of an element type")
     convert = _converted(site, {})
-    return lambda inputs, allocate: (convert(tensor(inputs, 0), target, allocate),)
+
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+        x = tensor(inputs, 0)
+        return run_text(site, inputs, allocate) if _spells(x.dtype, target) else (convert(x, target, allocate),)
+
+    return compute
 
 
 def _cast_like(site: Site) -> Compute:
     convert = _converted(site, {})
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
-        return (convert(tensor(inputs, 0), tensor(inputs, 1).dtype, allocate),)
+        x, target = tensor(inputs, 0), tensor(inputs, 1).dtype
+        return run_text(site, inputs, allocate) if _spells(x.dtype, target) else (convert(x, target, allocate),)
 
     return compute
 

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 from onnx import parser
-from planted_engines import Planted, dropped_term, one_bit, other_order, outside
+from planted_engines import Fault, Planted, dropped_term, one_bit, other_order, outside
+from sonnx.checker.runtimes.differential.chaining import Chained, chained
 from sonnx.checker.runtimes.differential.comparison import CaseComparison, Verdict, compare
 from sonnx.checker.runtimes.differential.judging import Standing
+from sonnx.semantics.operators.compiled.elements.bounds.spellings import allowed_texts
 from sonnx.semantics.runtimes.engines.own import MACHINE
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Source, Values
+from sonnx.semantics.runtimes.engines.sources import model_of
 
 NET = """<ir_version: 10, opset_import: ["" : 21]>
 net (float[5, 7] x, float[7, 3] w) => (float[5, 3] y) {
@@ -116,8 +119,6 @@ def test_an_engine_that_fuses_is_judged_by_the_model_as_a_whole() -> None:
 
 
 def model_outputs(source: Source) -> tuple[int, ...]:
-    from sonnx.semantics.runtimes.engines.sources import model_of
-
     return model_of(source).graphs[0].outputs
 
 
@@ -145,3 +146,34 @@ def test_inputs_outside_the_domain_are_not_compared() -> None:
     found = case(text, Planted({}), {"x": np.zeros(4, np.float32), "s": np.array([3])})
     assert found.verdict is Verdict.NOT_COMPARED
     assert "outside the domain" in found.reason
+
+
+WRITTEN = """<ir_version: 10, opset_import: ["" : 21]>
+net (double[3] x) => (string[3] y) { a = Cast <to = 8> (x)  y = StringConcat(a, a) }"""
+
+
+def _written(*texts: str) -> Fault:
+    words = np.empty(len(texts), object)
+    words[:] = [text.encode() for text in texts]
+    return lambda application, done: (words,)
+
+
+def test_another_spelling_of_a_number_is_within_what_is_allowed_and_what_follows_from_it_is_judged_by_it() -> None:
+    given = {"x": np.array([0.1, 1e20, np.nan])}
+    fine = case(WRITTEN, Planted({"Cast": _written("1e-1", "1e+20", "nan")}), given)
+    assert fine.verdict is Verdict.AGREE
+    assert [judged.within for node in fine.sides[1].nodes for _, judged in node.outputs] == [3, 0]
+    wrong = case(WRITTEN, Planted({"Cast": _written("0.2", "1e+20", "nan")}), given)
+    assert wrong.verdict is Verdict.DIVERGE
+    assert outside(wrong) == ["Cast-21"]
+    joined = case(WRITTEN, Planted({"StringConcat": _written("0.1", "", "")}), given)
+    assert outside(joined) == ["StringConcat-20"]
+
+
+def test_what_follows_from_an_open_spelling_is_not_judged_for_the_model_as_a_whole() -> None:
+    found = chained(model_of(parser.parse_model(WRITTEN).SerializeToString()), {"x": np.array([0.1, 1e20, np.nan])})
+    assert isinstance(found, Chained)
+    assert found.allowed("y") is None
+    spelled = found.allowed("a")
+    assert isinstance(spelled, np.ndarray)
+    assert allowed_texts(spelled, np.array([b"1e-1", b"1E20", b"0"], object)).tolist() == [True, True, False]

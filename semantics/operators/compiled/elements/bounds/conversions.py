@@ -9,15 +9,15 @@ from typing import Final
 
 import numpy as np
 
-from .....errors import Unsupported
 from .....model.elements import DOUBLE, DType, finite_range, has_nan, integer_range, is_float, is_integer
-from ...terms import Array
+from ...terms import STRINGS, Array
 from .. import ieee
 from .. import ieee as ieee_conversions
 from ..ieee import Operation
 from .arithmetic import cast_float, number
 from .functions import power as float_power
 from .rounding import down, multiplied, settled, up
+from .spellings import from_texts, known_texts, to_texts
 from .storage import carrier_of, everything, lift, opened, storage
 
 _LARGE: Final = float(1 << 53)
@@ -46,8 +46,10 @@ def cast(source: DType, target: DType) -> Operation:
     """The conversion of elements. Where any value is allowed the set is the whole type."""
     if source == target:
         return lambda x: x
-    if object in (source, target):
-        raise Unsupported("texts as numbers in the bound interpretation")
+    if target == STRINGS:
+        return to_texts(source)
+    if source == STRINGS:
+        return from_texts(target)
     if is_float(source):
         if is_float(target):
             return cast_float(target)
@@ -171,11 +173,13 @@ def saturate(source: DType | None, target: DType) -> Operation:
         return lambda x: raised(plain(x))
     if is_float(source):
         return _saturate_float(target)
-    if is_float(target):
+    if is_float(target):  # from an integer type, or from strings
         limit = _saturate_float(target)
         double = cast(source, DOUBLE)
         return lambda x: limit(double(x))
     inner = ieee_conversions.saturate(source, target)
+    if source == STRINGS:
+        return lambda x: lift(target)(inner(known_texts(x)))
     return lambda x: _ends(inner(x["low"]), inner(x["high"]), target)
 
 

@@ -51,7 +51,7 @@ def is_set(x: Array) -> bool:
 
 @cache
 def lift(dtype: DType) -> LiftOperation:
-    """IndexFacts elements of a type as sets."""
+    """The operation that makes sets of the elements of a type."""
     return LiftOperation(storage(dtype), None if dtype.num <= 23 or is_float(dtype) else carrier_of(dtype))
 
 
