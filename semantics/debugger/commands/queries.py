@@ -9,7 +9,7 @@ from typing import Final
 
 from ...errors import Unsupported
 from ...machine.report import content, sizes, stuck_lines
-from ...machine.state import has_value, node_path, tensor_path, value_of
+from ...machine.state import has_value, node_path, region_of, tensor_path, value_of
 from ...machine.transitions import is_enabled
 from ...model.graph import NodeId
 from ...model.path import quote
@@ -31,6 +31,7 @@ from ..queries.sources import (
     Sources,
     application_of,
     chain,
+    edit_text,
     nonfinite_kind,
     origin,
     text_of,
@@ -65,7 +66,8 @@ _BAR: Final = 24
 def _element(session: Session, text: str) -> tuple[Sources, Element]:
     said = expression(session, text)
     instance, index, _ = element_meant(said, context(session))
-    return Sources(session.history, session.index), Element(instance, index)
+    sources = Sources(session.history, session.index)
+    return sources, sources.element(instance, index, session.index)
 
 
 # ---- Where a value comes from -----------------------------------------------------------------
@@ -96,6 +98,8 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
         )
     if computed_from.cut:
         notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
+    edited = [it for it in (*computed_from.data, *computed_from.control) if it.edited is not None]
+    notes += dict.fromkeys(f"{it.instance.path}: {edit_text(it.edited)}" for it in edited if it.edited is not None)
     notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]
     return tuple(notes)
 
@@ -135,7 +139,7 @@ def _why(session: Session, text: str) -> Answer:
 def _kind(sources: Sources, element: Element) -> str:
     import numpy as np
 
-    value = sources.value(element.instance)
+    value = sources.value(element)
     if not isinstance(value, np.ndarray) or element.index is None:
         return "what it is"
     return {"nan": "not a number", "inf": "infinite", "": "a number"}[
@@ -147,6 +151,9 @@ def _explain(session: Session, text: str) -> Answer:
     text, limit = option(text, "-n")
     sources, element = _element(session, text)
     at, source = through_copies(sources, element)
+    if source.edited is not None:
+        copied = "" if at == element else f"{text_of(element)} is a copy of it"
+        return Note((f"{text_of(at)} was {edit_text(source.edited)}", *((copied,) if copied else ())))
     if source.at is None or source.node is None:
         return Note((f"{text_of(at)} was there from the start: it is {'an input' if at == element else 'copied'}",))
     if source.tree is None:
@@ -199,22 +206,41 @@ def _last_write(session: Session, text: str) -> Answer:
     text = text.strip()
     if text[:1].isdecimal():
         return _write_of_byte(session, whole(text))
-    instance, _ = tensor_and_subscripts(expression(session, text), context(session))
-    at = Sources(session.history, session.index).written(instance)
+    said = expression(session, text)
+    instance, subscripts = tensor_and_subscripts(said, context(session))
+    sources = Sources(session.history, session.index)
+    index = element_meant(said, context(session))[1] if subscripts else None
+    edited = sources.edited(sources.element(instance, index, session.index))
+    name = text_of(Element(instance, index))
+    notes = () if edited is None else (f"{name} was {edit_text(edited)}: seek {edited.first} is right after",)
+    at = sources.written(instance)
     if at is None:
         there = value_of_instance(session.history, session.index, instance) is not None
-        return Note((f"{instance.path} {'has been there from the start' if there else 'has no value yet'}",))
+        return Note((*notes, f"{instance.path} {'has been there from the start' if there else 'has no value yet'}"))
     came = session.history.at(at).came
     line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
-    return Note((f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before",))
+    return Note((*notes, f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before"))
 
 
 def _write_of_byte(session: Session, address: int) -> Answer:
     history = session.history
     if address >= session.state.store.memory.size:
         raise Refused(f"the memory has {session.state.store.memory.size} bytes")
-    for index in range(session.index, 0, -1):
+    for index in range(session.index, -1, -1):
         moment = history.at(index)
+        for timeline in reversed(history.edits):
+            place = (
+                None
+                if timeline.first != index or timeline.edit is None
+                else region_of(moment.state, timeline.edit.tensor)
+            )
+            if (
+                timeline.edit is not None
+                and place is not None
+                and place.offset <= address < place.offset + place.length
+            ):
+                inside = f"byte {address - place.offset} of {place.length} of {timeline.edit.path}"
+                return Note((f"byte {address} is {inside}, {edit_text(timeline)}",))
         if moment.came is None:
             continue
         for t, place in zip(moment.came.tensors, moment.came.places, strict=True):

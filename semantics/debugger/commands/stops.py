@@ -14,7 +14,7 @@ from ...model.path import quote, resolve
 from ...operators.application import Program
 from .. import expressions
 from ..display.answers import Note
-from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
+from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, unquoted, whole, words
 from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused
 from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
@@ -134,7 +134,7 @@ def _text(word: str) -> str:
         except ValueError:
             raise Refused(f"{word} is no text in quotes") from None
         return str(decoded)
-    return _unquoted(word)
+    return unquoted(word)
 
 
 def _nodes(session: Session, text: str) -> Nodes:
@@ -207,7 +207,7 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
     if matching[0] == "divergence":
         if not text.strip():
             raise Refused(f"{verb} divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
-        reference = open_reference(Path(_unquoted(text.strip())), session.model)
+        reference = open_reference(Path(unquoted(text.strip())), session.model)
     elif text.strip():
         raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
     return Catch(session.number, matching[0], matching[0], of, reference)
@@ -216,10 +216,6 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
 def _catch(session: Session, text: str) -> Outcome:
     text, condition = _split(session, text)
     return _added(session, replace(catch_meant(session, text, "catch"), condition=condition))
-
-
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
 
 
 # ---- All of them ------------------------------------------------------------------------------

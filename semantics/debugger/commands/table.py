@@ -25,9 +25,8 @@ def execute(session: Session, line: str) -> Outcome:
         command, arguments = lookup(line)
         outcome = command.run(session, arguments)
         if command.keeps and outcome.session != session:
-            return replace(
-                outcome, session=replace(outcome.session, log=(*outcome.session.log, (session.index, line.strip())))
-            )
+            said = session.index, outcome.again or line.strip()
+            return replace(outcome, session=replace(outcome.session, log=(*outcome.session.log, said)))
         return outcome
     except Refused as refused:
         return Outcome(session, Refusal(refused.message, refused.candidates))

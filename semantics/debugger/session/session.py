@@ -64,10 +64,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The session after a command, and what it answers."""
+    """The session after a command, and what it answers. again: the line that does the same later, where that is
+    another one than was said."""
 
     session: Session
     answer: Answer
+    again: str = ""
 
 
 def begin(state: State, *, kept: int | None = None, limit: int | None = None) -> Session:
@@ -203,6 +205,11 @@ def option(text: str, name: str) -> tuple[str, str | None]:
     if at + 1 == len(parts):
         raise Refused(f"{name} needs a value behind it")
     return " ".join(parts[:at] + parts[at + 2 :]), parts[at + 1]
+
+
+def unquoted(text: str) -> str:
+    """A text without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
 
 
 def whole(text: str, default: int | None = None, *, least: int = 0) -> int:

@@ -100,8 +100,9 @@ def region_of_instance(history: History, index: int, instance: Instance) -> tupl
             return None
         if not where.freed:
             return moment.state.store, where
+    events = [it.first for it in edits_of(history, index, instance)[-1:]]
     written = written_at(history, index, instance)
-    state = history.at(0 if written is None else written).state
+    state = history.at(max(events, default=0 if written is None else written)).state
     where = region_of(state, instance.tensor) or stored_region(state, instance.tensor)
     return None if where is None else (state.store, where)
 
@@ -112,11 +113,24 @@ def stored_region(state: State, t: TensorId) -> Region | None:
 
 
 def written_at(history: History, index: int, instance: Instance) -> int | None:
-    """The moment, at most `index`, to which the write of a tensor in a run of its graph led."""
+    """The moment, at most `index`, to which the write of a tensor in a run of its graph led; edits are none."""
     for at in history.writes(instance.tensor, index):
-        if tensor_path(history.at(at).state, instance.tensor) == instance.path:
+        moment = history.at(at)
+        if moment.came is None or instance.tensor not in moment.came.tensors:
+            continue
+        if tensor_path(moment.state, instance.tensor) == instance.path:
             return at
     return None
+
+
+def edits_of(history: History, index: int, instance: Instance) -> tuple[History, ...]:
+    """The timelines whose edits changed a tensor, in a run of its graph, by a moment; the first edit first."""
+    return tuple(
+        it
+        for it in history.edits
+        if it.first <= index
+        if it.edit is not None and (it.edit.tensor, it.edit.path) == (instance.tensor, instance.path)
+    )
 
 
 def frame_of(state: State, t: TensorId) -> Frame | None:

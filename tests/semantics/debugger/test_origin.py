@@ -18,7 +18,7 @@ from sonnx.semantics.debugger.display.answers import Rows
 from sonnx.semantics.debugger.queries.explaining import sums
 from sonnx.semantics.debugger.queries.sources import Element, Origin, Sources, chain, origin
 from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.names import Instance
+from sonnx.semantics.debugger.timeline.names import Instance, value_of_instance
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.machine.state import tensor_path
@@ -163,7 +163,7 @@ def test_the_terms_of_an_explanation_add_up_to_the_bits_of_the_element() -> None
     sources = Sources(found.history, found.history.last)
     t = next(t for t, it in enumerate(found.model.tensors) if it.name == "c")
     instance = Instance(t, found.model.tensors[t].path)
-    value = sources.value(instance)
+    value = value_of_instance(found.history, found.history.last, instance)
     for at in ((0, 0, 1, 1), (0, 1, 2, 5)):
         tree = sources.of(Element(instance, at)).tree
         assert tree is not None
@@ -184,7 +184,7 @@ def test_the_value_of_an_explanation_is_the_element_to_the_bit_in_random_models(
         moment = found.history.at(index)
         for t in () if moment.came is None else moment.came.tensors:
             instance = Instance(t, tensor_path(moment.state, t))
-            value = sources.value(instance)
+            value = value_of_instance(found.history, last, instance)
             if not isinstance(value, np.ndarray) or not value.size:
                 continue
             at = tuple(size * 2 // 3 for size in value.shape)

@@ -138,7 +138,7 @@ def test_a_changed_expression_runs_on(client: Client, nested: Json) -> None:
     assert found["value"] == "3.0"
     assert client.event("memory", count=8)["memoryReference"] == client.evaluate("x", "watch")["memoryReference"]
     assert client.event("invalidated")["areas"] == ["stacks", "variables"]
-    for expression, value in (("x", "3"), ("x[1]", "what"), ("abs(x)", "1"), ("x[1] + 1", "1"), ("c", "2")):
+    for expression, value in (("x", "d"), ("x[1]", "what"), ("abs(x)", "1"), ("x[1] + 1", "1"), ("c", "2")):
         arguments = {"expression": expression, "value": value, "frameId": frame}
         assert client.refused("setExpression", arguments)
     assert client.evaluate("set x[0] = 4")["result"].startswith("timeline 2")
