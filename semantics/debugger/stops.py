@@ -33,8 +33,8 @@ from ..operators.application import Stuck
 from .display.answers import Hit
 from .display.texts import element_text, subnormal, type_of_value, value_lines
 from .expressions import FUNCTIONS, Context, Expression, evaluate, holds, parse
-from .timeline.history import History, Moment, Refused, base, is_end_of_body, levels, next_path
-from .timeline.names import Instance, Nodes, value_of_instance
+from .timeline.history import History, Moment, Refused, Transition, base, is_end_of_body, levels, next_path
+from .timeline.names import Instance, Nodes, lies_in, value_of_instance
 
 KINDS: Final = ("nan", "inf", "overflow", "subnormal", "precondition", "undefined", "divergence")
 """Faults to catch. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
@@ -427,21 +427,29 @@ def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None
 
 
 def _reached(history: History, stop: Breakpoint, index: int) -> bool:
-    moment = history.at(index)
-    if moment.next is None or is_end_of_body(moment):
-        return False
-    if moment.next not in stop.at.nodes and not _called(history, stop, moment):
-        return False
-    if stop.at.path and next_path(moment) != stop.at.path:
+    if not comes_next(history, stop.at, index):
         return False
     return stop.condition is None or holds(stop.condition, Context(history, index))
 
 
-def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
-    """True where one of the calls begins here."""
-    if not stop.at.calls:
+def comes_next(history: History, wanted: Nodes, index: int) -> bool:
+    """True where one of the nodes comes next at a moment, one of the calls begins, or one of the graphs has come to its
+    end."""
+    moment = history.at(index)
+    if moment.next is None or is_end_of_body(moment):
+        frame = moment.state.frame
+        here = frame.graph in wanted.returns and not (history.stuck is not None and index == history.last)
+        return here and (not wanted.path or lies_in(frame.prefix.rstrip("/"), wanted.path))
+    if moment.next not in wanted.nodes and not _called(history, wanted, moment):
         return False
-    beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
+    return not wanted.path or lies_in(next_path(moment), wanted.path)
+
+
+def _called(history: History, wanted: Nodes, moment: Moment) -> bool:
+    """True where one of the calls begins here."""
+    if not wanted.calls:
+        return False
+    beginning = wanted.calls.intersection(str(it) for it in levels(moment.state, moment.next))
     return bool(beginning.difference(str(it) for it in base(history, moment.index)))
 
 
@@ -572,7 +580,7 @@ def bytes_text(state: State, offset: int, length: int) -> str:
 
 def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
     came = moment.came
-    if came is None or (stop.of is not None and came.node not in stop.of.nodes):
+    if came is None or (stop.of is not None and not _of_these(history.model, stop.of, came)):
         return None
     if stop.condition is not None and not holds(stop.condition, Context(history, moment.index - 1)):
         return None
@@ -580,6 +588,13 @@ def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
         return divergence(stop.reference, moment, stop.number)
     fault = next(iter(faults(history, moment, stop.what)), None)
     return None if fault is None else caught(stop.number, fault, came.path)
+
+
+def _of_these(model: Model, wanted: Nodes, came: Transition) -> bool:
+    """True where the node that fired is one of some nodes, or in one of some calls."""
+    if came.node not in wanted.nodes and wanted.calls.isdisjoint(model.nodes[came.node].calls):
+        return False
+    return not wanted.path or lies_in(came.path, wanted.path)
 
 
 def caught(number: int, fault: Fault, node: str) -> Hit:

@@ -10,14 +10,23 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from ...model.graph import GraphId
 from ...model.path import quote, resolve
 from ...operators.application import Program
 from .. import expressions
 from ..display.answers import Note
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, unquoted, whole, words
 from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
-from ..timeline.history import Refused
-from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
+from ..timeline.history import Refused, is_end_of_body
+from ..timeline.names import (
+    Instance,
+    Nodes,
+    nodes_meant,
+    returns_meant,
+    stored_region,
+    tensors_by_name,
+    value_of_instance,
+)
 
 CHANGES = ("old", "new")
 """Facts of a write, for the condition of a watch."""
@@ -138,22 +147,24 @@ def _text(word: str) -> str:
 
 
 def _nodes(session: Session, text: str) -> Nodes:
-    """The nodes of a line, the ones that a text means, or the next one where nothing is said."""
-    if not text:
-        n = session.moment.next
-        if n is None:
-            raise Refused("nothing comes next here: say where to stop")
-        return Nodes(session.model.nodes[n].path, frozenset((n,)))
+    """What stands on a line, what a text means, or what comes next where nothing is said."""
+    moment = session.moment
+    if text == "return" or (not text and (moment.next is None or is_end_of_body(moment))):
+        return _return_of(session, moment.state.frame.graph)
+    if not text and moment.next is not None:
+        return Nodes(session.model.nodes[moment.next].path, frozenset((moment.next,)))
     if text.isdecimal():
-        number = line_meant(session, text)
-        line = session.listing.lines[number - 1]
+        line = session.listing.stop_at(line_meant(session, text))
         if line.kind == "call":
             return Nodes(line.call, frozenset(), frozenset((line.call,)))
-        at = session.listing.node_at(number)
-        if at is None:
-            raise Refused(f"there is no node on line {number} or behind it")
-        return Nodes(session.model.nodes[at].path, frozenset((at,)))
+        if line.node is None:
+            return _return_of(session, line.graph or 0)
+        return Nodes(session.model.nodes[line.node].path, frozenset((line.node,)))
     return nodes_meant(session.model, text[1:-1] if text[0] in '"`' and text[-1] == text[0] else text)
+
+
+def _return_of(session: Session, graph: GraphId) -> Nodes:
+    return returns_meant(session.model, session.model.graphs[graph].path)
 
 
 # ---- Watches ----------------------------------------------------------------------------------
@@ -171,6 +182,8 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         said = expression(session, text)
         where = context(session)
         instance, subscripts = expressions.tensor_and_subscripts(said, where)
+        if access in ("write", "change"):
+            _check_written(session, instance)
         element = None
         if subscripts:
             value = value_of_instance(session.history, session.index, instance)
@@ -189,6 +202,14 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         return _added(session, made)
 
     return run
+
+
+def _check_written(session: Session, instance: Instance) -> None:
+    """Refuses tensors that no step writes."""
+    stored = stored_region(session.history.at(0).state, instance.tensor) is not None
+    if stored or instance.tensor in session.model.graphs[0].inputs:
+        what = "is stored in the model" if stored else "is an input"
+        raise Refused(f"{instance.path} {what}: no step writes it; rwatch stops where it is read")
 
 
 # ---- Catches ----------------------------------------------------------------------------------
@@ -247,10 +268,10 @@ def _condition(session: Session, text: str) -> Outcome:
 
 
 COMMANDS = (
-    Command("break", _break(once=False), "Stop before a node fires: by line, path, name, operator, function or glob.",
-            "[LINE|NODE] [hit N] [if EXPR]", ("b",),
+    Command("break", _break(once=False), "Stop before a node fires, a call begins or a graph returns: by line, path,"
+            " name, operator, function or glob.", "[LINE|NODE|return [GRAPH]] [hit N] [if EXPR]", ("b",),
             ("break 12", "break op:Conv", "break conv_*", "break function:local::F", "break op:Add if x[0] > 1",
-             "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
+             "break return /3:Loop.body", "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
     Command("tbreak", _break(once=True), "The same, once.", "[LINE|NODE] [hit N] [if EXPR]", (), ("tbreak 12",),
             "node", keeps=True),
     Command("log", _log, "Say something whenever a node comes next, and go on; {expressions} stand in braces.",

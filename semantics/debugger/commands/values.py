@@ -135,7 +135,12 @@ def _stops_on(session: Session, number: int) -> tuple[int, ...]:
     return tuple(
         it.number
         for it in session.stops
-        if isinstance(it, Breakpoint) and (line.node in it.at.nodes or (line.call and line.call in it.at.calls))
+        if isinstance(it, Breakpoint)
+        and (
+            line.node in it.at.nodes
+            or (line.call and line.call in it.at.calls)
+            or (line.kind == "return" and line.graph in it.at.returns)
+        )
     )
 
 

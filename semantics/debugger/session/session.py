@@ -16,7 +16,17 @@ from ..display.answers import Answer, Where
 from ..display.listing import Listing, listing
 from ..expressions import Context, Expression, Name, parse
 from ..stops import Stop
-from ..timeline.history import History, Moment, Refused, base, first_ready, is_end_of_body, levels, next_path
+from ..timeline.history import (
+    History,
+    Moment,
+    Refused,
+    base,
+    call_frames,
+    first_ready,
+    is_end_of_body,
+    levels,
+    next_path,
+)
 from ..timeline.names import nodes_meant, tensors_by_name
 
 Interrupted = Callable[[], bool]
@@ -96,8 +106,8 @@ def where(session: Session) -> Where:
         first = session.history.phases(session.index)[0]
         rule = first.rule if isinstance(first, Select | Stuck) else ""
     ended = moment.next is None or (session.history.ended and session.index == session.history.last)
-    around, now = base(session.history, session.index), levels(moment.state, moment.next)
-    call = str(now[len(around)]) if len(now) > len(around) else ""
+    around, now = base(session.history, session.index), call_frames(moment.state, moment.next)
+    call = now[len(around)].path if len(now) > len(around) else ""
     return Where(moment.index, session.phase, next_path(moment), rule, line, text, ended, call, session.history.label)
 
 

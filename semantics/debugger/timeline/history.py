@@ -302,8 +302,8 @@ Level = GraphId | str
 class CallFrame:
     """One frame as a person sees it, a graph or a call.
 
-    node: the next node in it, the holder of a body that ends included; None at the end. path: of the graph with the
-    numbers of its runs, or of the call. run: which run of a body, None for the main graph, a branch or a call. depth:
+    node: the next node in it, the holder of a body that ends included; None at the end. path: of the graph or the call,
+    with the numbers of runs. run: which run of a body, None for the main graph, a branch or a call. depth:
     how many frames of the machine lie below the one that it belongs to.
     """
 
@@ -331,7 +331,8 @@ def call_frames(state: State, n: NodeId | None) -> tuple[CallFrame, ...]:
             continue
         calls = model.nodes[node].calls
         inner = calls[len(around) :] if calls[: len(around)] == around else calls
-        shown += [CallFrame(call, node, call, None, depth) for call in inner]
+        plain = model.graphs[frame.graph].path.rstrip("/") + "/"
+        shown += [CallFrame(call, node, frame.prefix + call[len(plain) :], None, depth) for call in inner]
         around = calls
     return tuple(shown)
 
