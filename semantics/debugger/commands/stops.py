@@ -242,7 +242,7 @@ def _catch(session: Session, text: str) -> Outcome:
 # ---- All of them ------------------------------------------------------------------------------
 
 
-def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Session, str], Outcome]:
+def _changed(change: Callable[[Stop], Stop | None], verb: str) -> Callable[[Session, str], Outcome]:
     def run(session: Session, text: str) -> Outcome:
         numbers = {whole(it, least=1) for it in words(text)} or {it.number for it in session.stops}
         missing = numbers - {it.number for it in session.stops}
@@ -250,7 +250,8 @@ def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Sess
             raise Refused(f"there is no stop {min(missing)}: see info breakpoints")
         kept = (change(it) if it.number in numbers else it for it in session.stops)
         done = replace(session, stops=tuple(it for it in kept if it is not None))
-        return Outcome(done, Note((f"{what}: {', '.join(map(str, sorted(numbers))) or 'none'}",)))
+        mine = [str(it) for it in sorted(numbers)]
+        return Outcome(done, Note((f"{verb}d: {', '.join(mine) or 'none'}",)), f"{verb} {' '.join(mine)}")
 
     return run
 
@@ -292,10 +293,10 @@ COMMANDS = (
             "node", keeps=True),
     Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
             ("condition 1 x[0] > 2",), keeps=True),
-    Command("delete", _changed(lambda _: None, "deleted"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
+    Command("delete", _changed(lambda _: None, "delete"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
             ("delete 1",), keeps=True),
-    Command("disable", _changed(lambda it: replace(it, enabled=False), "disabled"), "Pass over stops.", "[NUMBER ...]",
+    Command("disable", _changed(lambda it: replace(it, enabled=False), "disable"), "Pass over stops.", "[NUMBER ...]",
             (), ("disable 1",), keeps=True),
-    Command("enable", _changed(lambda it: replace(it, enabled=True), "enabled"), "Mind stops again.", "[NUMBER ...]",
+    Command("enable", _changed(lambda it: replace(it, enabled=True), "enable"), "Mind stops again.", "[NUMBER ...]",
             (), ("enable 1",), keeps=True),
 )  # fmt: skip

@@ -12,8 +12,8 @@ from ...errors import ModelError, Unsupported
 from ...model.path import quote
 from ..display.answers import Answer, Note, Quit, Refusal, Rows
 from ..expressions import FUNCTIONS, SPECIALS
-from ..inspection.items import said
-from ..session.session import Command, Outcome, Session, answered, none
+from ..inspection.items import said as said_name
+from ..session.session import Command, Outcome, Said, Session, answered, none
 from ..timeline.history import Refused
 from ..timeline.names import tensors_by_name
 from . import files, motion, queries, stops, timeline, values
@@ -25,8 +25,9 @@ def execute(session: Session, line: str) -> Outcome:
         command, arguments = lookup(line)
         outcome = command.run(session, arguments)
         if command.keeps and outcome.session != session:
-            said = session.index, outcome.again or line.strip()
-            return replace(outcome, session=replace(outcome.session, log=(*outcome.session.log, said)))
+            timeline = session.timelines.index(session.history)
+            again = Said(timeline, session.index, session.frame, outcome.again or line.strip())
+            return replace(outcome, session=replace(outcome.session, log=(*outcome.session.log, again)))
         return outcome
     except Refused as refused:
         return Outcome(session, Refusal(refused.message, refused.candidates))
@@ -198,7 +199,7 @@ def _tokens(session: Session, token: str) -> tuple[Completion, ...]:
     if not token:
         return ()
     known = tensors_by_name(session.state.program)
-    names = sorted({said(name) for name in known if name.startswith(token) or said(name).startswith(token)})
+    names = sorted({said_name(it) for it in known if it.startswith(token) or said_name(it).startswith(token)})
     functions = sorted(it for it in FUNCTIONS if it.startswith(token))
     facts = sorted(f"${it}" for it in SPECIALS if f"${it}".startswith(token))
     variables = ((it, "variable") for it in (*names[:_MANY], *facts))

@@ -34,13 +34,23 @@ Interrupted = Callable[[], bool]
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A command line, and where it was said: the number of the timeline, the index, the frame that was looked at."""
+
+    timeline: int
+    index: int
+    frame: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Session:
     """history: the timeline. index, phase: the position, the phases of the next transition that are over.
 
     frame: which frame is looked at, counted from the innermost. stops: breakpoints, watches and catches. number: of
     the next one. bookmarks: timeline and index by name. timelines: all of them, the one of the model's execution first.
     listed: the line at which `list` goes on, 0 where it begins at the position. log: what a session that is saved has
-    to do again, each with the index at which it was said. interrupted: whether the execution is to stand still.
+    to do again. interrupted: whether the execution is to stand still.
     """
 
     history: History
@@ -53,7 +63,7 @@ class Session:
     number: int = 1
     bookmarks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     listed: int = 0
-    log: tuple[tuple[int, str], ...] = ()
+    log: tuple[Said, ...] = ()
     interrupted: Interrupted = lambda: False
 
     @property

@@ -112,7 +112,7 @@ class History:
         """Why the run did not end well; known when `ended` is."""
         self.ended = False
         """True where the last moment is known."""
-        self._kept, self._stride = kept, 1
+        self.kept, self._stride = kept, 1
         came = None if parent is None else parent.at(self.first).came
         self._newest = self._moment(start, came)
         self._moments: dict[int, Moment] = {self.first: self._newest}
@@ -210,7 +210,7 @@ class History:
         while parent.parent is not None and start.steps < parent.first:
             parent = parent.parent  # what begins before an edit goes on without it
         chosen = {step: n for step, n in self.chosen.items() if step < start.steps} | dict(choice)
-        return History(start, chosen=chosen, parent=parent, edit=edit, kept=self._kept, limit=self.limit)
+        return History(start, chosen=chosen, parent=parent, edit=edit, kept=self.kept, limit=self.limit)
 
     # ---- Running ------------------------------------------------------------------------------
 
@@ -237,7 +237,7 @@ class History:
             self._moments[following.index] = following
         for t in () if following.came is None else following.came.tensors:
             self._writes.setdefault(t, []).append(following.index)
-        if len(self._moments) > self._kept:
+        if len(self._moments) > self.kept:
             self._stride *= 2
             stays = (self.first, following.index)
             self._moments = {i: it for i, it in self._moments.items() if i % self._stride == 0 or i in stays}
