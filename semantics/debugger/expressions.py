@@ -100,20 +100,24 @@ class Operation:
 Expression = Number | Text | Special | Name | PathName | Sliced | Operation
 
 
-def parse(text: str) -> Expression:
-    """The expression that a text says. Raises Refused, with the column, for any other text."""
+def parse(text: str, front: str = "") -> Expression:
+    """The expression that a text says. Raises Refused, with the column, for any other text.
+
+    front: what the text begins with, where that is the name of a tensor and no expression.
+    """
     if len(text) > _LONGEST:
         raise Refused(f"an expression has at most {_LONGEST} characters")
     if text.count("(") + text.count("[") + text.count("-") + text.count("not") > _DEEPEST:
         raise Refused(f"an expression has at most {_DEEPEST} brackets and signs")
     try:
-        tree = _parser().parse(text)
+        tree = _parser().parse((quote(front) if front else "") + text[len(front) :])
         expression: Expression = _Builder().transform(tree)
     except UnexpectedInput as error:
-        column = getattr(error, "column", 1)
-        raise Refused(
-            f"{quote(text)}: this cannot be read from column {column if column > 0 else len(text) + 1} on"
-        ) from None
+        column = getattr(error, "column", 1) - (len(quote(front)) - len(front) if front else 0)
+        token = getattr(error, "token", None)
+        if isinstance(token, Token) and token.type == "$END":
+            raise Refused(f"{quote(text)}: this is not complete") from None
+        raise Refused(f"{quote(text)}: this cannot be read from column {column} on") from None
     except VisitError as error:
         raise Refused(f"{quote(text)}: {error.orig_exc}") from None
     return expression

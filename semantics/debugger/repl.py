@@ -1,6 +1,7 @@
 """The terminal face: reads lines, gives them to the command table, writes what it answers.
 
-It holds no debugging logic: an empty line repeats the last move, Ctrl-C stops what runs, and that is all.
+It holds no debugging logic: an empty line repeats the last move, Ctrl-C stops what runs or drops the
+line, and that is all.
 """
 
 from __future__ import annotations
@@ -71,9 +72,15 @@ def interactive(session: Session, write: Write, *, json: bool = False) -> int:
     code, last = GOOD, ""
     with _terminal(current, terminal), _interrupts(pause):
         while True:
-            line = _read(prompt(where(current[0])) if terminal and not json else "", write)
-            if line is None:
+            try:
+                line = input(prompt(where(current[0])) if terminal and not json else "")
+            except EOFError:
+                write("\n" if terminal and not json else "")
                 return code
+            except KeyboardInterrupt:  # no empty line: nothing is repeated, by the next one neither
+                write("\n")
+                last = ""
+                continue
             text = line.strip() or last
             if not text or text.startswith("#"):
                 continue
@@ -119,17 +126,6 @@ def _repeats(text: str) -> bool:
         return lookup(text)[0].moves
     except Refused:
         return False
-
-
-def _read(text: str, write: Write) -> str | None:
-    try:
-        return input(text)
-    except EOFError:
-        write("\n" if text else "")
-        return None
-    except KeyboardInterrupt:
-        write("\n")
-        return ""
 
 
 @contextmanager

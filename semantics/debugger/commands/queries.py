@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from ...errors import Unsupported
 from ...machine.report import content, sizes, stuck_lines
 from ...machine.state import has_value, node_path, region_of, tensor_path, value_of
@@ -57,7 +59,7 @@ from ..timeline.names import one_node, stored_region, value_of_instance
 from .stops import catch_meant
 
 _FEW: Final = 8
-_SECONDS: Final = 10  # that a search takes where nothing is said
+_SECONDS: Final = 8  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
 _BAR: Final = 24
@@ -97,7 +99,15 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
             f"{len(computed_from.steps)} steps took part, {computed_from.steps[0]} to {computed_from.steps[-1]}"
         )
     if computed_from.cut:
-        notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
+        more_time = "-t SECONDS gives it more time, " if computed_from.cut == "time" else ""
+        notes.append(
+            f"cut off after {computed_from.followed} elements, {computed_from.left} more are known; those called"
+            f" computed were not followed: {more_time}-d N goes through N nodes only"
+        )
+        some = [f"{it.instance.path} ({it.kind})" for it in (computed_from.beyond or ())]
+        more = f" and {len(some) - _FEW} more" if len(some) > _FEW else ""
+        if some:
+            notes.append(f"tensor by tensor, that comes from no more than {', '.join(some[:_FEW])}{more}")
     edited = [it for it in (*computed_from.data, *computed_from.control) if it.edited is not None]
     notes += dict.fromkeys(f"{it.instance.path}: {edit_text(it.edited)}" for it in edited if it.edited is not None)
     notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]
@@ -137,8 +147,6 @@ def _why(session: Session, text: str) -> Answer:
 
 
 def _kind(sources: Sources, element: Element) -> str:
-    import numpy as np
-
     value = sources.value(element)
     if not isinstance(value, np.ndarray) or element.index is None:
         return "what it is"
@@ -177,7 +185,7 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
     ]
     notes.append(operator.doc.partition(". ")[0].rstrip(".") + ".")
     if source.control:
-        some = " ".join(text_of(it) for it in source.control[:_FEW])
+        some = " ".join(_valued(sources, it) for it in source.control[:_FEW])
         rest = f" and {len(source.control) - _FEW} more" if len(source.control) > _FEW else ""
         notes.append(f"decided by {some}{rest}")
     notes += [text for part in taken if (text := left_out(part))]
@@ -185,6 +193,13 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
         notes.append(f"explain -n {4 * limit} shows more terms")
     headings = ("term", "of", "with the numbers", "sum so far")
     return Rows(f"{text_of(element)} = {node.op_type}", headings, tuple(rows), tuple(notes))
+
+
+def _valued(sources: Sources, element: Element) -> str:
+    value = sources.value(element)
+    if element.index is None or not isinstance(value, np.ndarray):
+        return text_of(element)
+    return f"{text_of(element)} = {element_text(np.asarray(value[element.index], value.dtype))}"
 
 
 def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str, ...]:
@@ -290,8 +305,6 @@ def _steps(steps: list[int]) -> str:
 
 
 def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]) -> str:
-    import numpy as np
-
     before = session.history.at(at - 1).state
     node = before.program.model.nodes[n]
     try:

@@ -111,8 +111,8 @@ OPTIONS: Final = (
     Option("model", {"type": "string"}, "The model: an .onnx file.", required=(LAUNCH, ATTACH)),
     Option(
         "inputs",
-        {"anyOf": [_TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
-        "The inputs: an array of NAME=FILE or FILE.npz, or an object from names to files (.npy, .npz, .pb).",
+        {"anyOf": [{"type": "string"}, _TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
+        "The inputs: NAME=FILE or FILE.npz, an array of these, or an object from names to files (.npy, .npz, .pb).",
     ),
     Option("random", {"type": "integer", "minimum": 0}, "Draw the inputs that are not given from this seed."),
     Option("listing", {"type": "string"}, "Where the listing is written. Default: beside the model."),
@@ -233,7 +233,7 @@ def _inputs(given: Arguments) -> tuple[str, ...]:
         if not all(isinstance(file, str) for file in stated.values()):
             raise Refused('"inputs" must give each name a file, a string')
         return tuple(f"{name}={file}" for name, file in stated.items())
-    return given.texts("inputs")
+    return (stated,) if isinstance(stated, str) else given.texts("inputs")
 
 
 # ---- From a launch to a session -------------------------------------------------------------------

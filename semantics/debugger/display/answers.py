@@ -39,6 +39,15 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Logged:
+    """What a log point said, at a step, on a line of the listing (0: none)."""
+
+    text: str
+    step: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase.
 
@@ -49,7 +58,7 @@ class Stop:
     where: Where
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
-    logged: tuple[str, ...] = ()
+    logged: tuple[Logged, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

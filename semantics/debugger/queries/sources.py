@@ -125,14 +125,16 @@ class Sources:
 
     def _fired(self, element: Element, at: int, n: NodeId, before: State) -> Source:
         node = before.program.model.nodes[n]
+        if element.index is None:
+            return self._whole(at, n, before, "the value as a whole")
         if at not in self._explained:
             try:
                 self._explained[at] = explanations(self.application(at, n))
             except (Unsupported, Undefined) as error:
                 self._explained[at] = str(error)
         explain = self._explained[at]
-        if element.index is None or isinstance(explain, str):
-            return self._whole(at, n, before, explain if isinstance(explain, str) else "the value as a whole")
+        if isinstance(explain, str):
+            return self._whole(at, n, before, explain)
         try:
             explanation = explain(node.outputs.index(element.instance.tensor), element.index)
         except (Unsupported, Undefined) as error:
@@ -347,9 +349,10 @@ def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.ge
 
 # ---- Transitive origins ---------------------------------------------------------------------------
 
-LIMIT: Final = 20_000
+LIMIT: Final = 100_000
+"""So many elements are followed for one question."""
+_WHOLES: Final = 20_000
 _COPIES: Final = 10_000
-"""So many elements are followed at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -376,15 +379,19 @@ class Part:
 class Origin:
     """data: by tensor, what values went into the element; control: what decided. steps: the moments on the way.
 
-    cut: whether the search ended before all were
-    followed: the elements reached are among the parts. inexact: for which nodes all inputs were taken, and why.
+    followed, left: how many elements were looked at, and how many more are known. cut: why the search ended before all
+    were, "" where it did not; the elements that were not followed are among the parts. beyond: where those come from at
+    most, tensor by tensor; None where that was too long too. inexact: for which nodes all inputs were taken, and why.
     """
 
     data: tuple[Part, ...]
     control: tuple[Part, ...]
     steps: tuple[int, ...]
-    cut: bool
-    inexact: tuple[str, ...]
+    followed: int = 0
+    left: int = 0
+    cut: str = ""
+    beyond: tuple[Part, ...] | None = ()
+    inexact: tuple[str, ...] = ()
 
 
 Interrupted = Callable[[], bool]
@@ -402,17 +409,18 @@ def origin(
     steps: set[int] = set()
     seen: dict[tuple[Element, bool], int] = {}
     work = deque([(start, True, 0)])
-    cut = False
+    cut = ""
+    left: set[Element] = set()
     while work:
         element, is_data, level = work.popleft()
         known = seen.get((element, is_data))
         if known is not None and known <= level:
             continue
         if len(seen) >= LIMIT or interrupted():
-            cut = True
-            ends[is_data].add(element)
-            for left, was_data, _ in work:
-                ends[was_data].add(left)
+            cut = "elements" if len(seen) >= LIMIT else "time"
+            for other, was_data, _ in ((element, is_data, level), *work):
+                ends[was_data].add(other)
+                left.add(other)
             break
         seen[element, is_data] = level
         source = sources.of(element)
@@ -430,7 +438,29 @@ def origin(
         after = level if source.copied else level + 1
         work.extend((it, is_data, after) for it in source.data)
         work.extend((it, False, after) for it in source.control)
-    return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
+    data, control = (_parts(sources, ends[it]) for it in (True, False))
+    beyond = _beyond(sources, {it.instance for it in left})
+    return Origin(data, control, tuple(sorted(steps)), len(seen), len(left), cut, beyond, tuple(inexact))
+
+
+def _beyond(sources: Sources, left: Iterable[Instance]) -> tuple[Part, ...] | None:
+    """The tensors that were there from the start from which others come at most: followed as wholes."""
+    seen: set[Element] = set()
+    ends: set[Element] = set()
+    work = [sources.element(it, None, sources.index) for it in left]
+    while work:
+        element = work.pop()
+        if element in seen:
+            continue
+        if len(seen) >= _WHOLES:
+            return None
+        seen.add(element)
+        source = sources.of(element)
+        reads = (*source.data, *source.control)
+        if source.edited is not None or not reads:
+            ends.add(element)
+        work += [replace(it, index=None) for it in reads]
+    return _parts(sources, ends)
 
 
 def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
@@ -532,12 +562,18 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
             return
         before = [it for it in source.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
-            yield Link("Generated", element, shown, source.at, node, _generated(source, what))
+            yield Link("Generated", element, shown, source.at, node, _generated(source, what) + _asked(sources, source))
             return
         rest = f", and {len(before) - 1} more" if len(before) > 1 else ""
         kind = "Copied" if source.copied else "Propagated"
         yield Link(kind, element, shown, source.at, node, f"from {text_of(before[0])}{rest}")
         element = before[0]
+
+
+def _asked(sources: Sources, source: Source) -> str:
+    """The element to ask about next, where one of those read is not finite either."""
+    odd = next((it for it in source.data if nonfinite_kind(_scalar(sources, it))), None)
+    return "" if odd is None else f"; then why-inf {said_of(odd)}"
 
 
 def _generated(source: Source, what: str) -> str:
@@ -604,6 +640,11 @@ def _node(sources: Sources, source: Source) -> str:
 def text_of(element: Element) -> str:
     """An element as people write it."""
     return element.instance.path + ("" if element.index is None else str(list(element.index)))
+
+
+def said_of(element: Element) -> str:
+    """An element as a command takes it."""
+    return f"`{element.instance.path}`" + ("" if element.index is None else str(list(element.index)))
 
 
 def edit_text(timeline: History) -> str:

@@ -267,5 +267,5 @@ def expression(session: Session, text: str) -> Expression:
     if text in known:
         return Name(text, quoted=True)
     if front in known:
-        return parse(quote(front) + text[len(front) :])
+        return parse(text, front)
     return parse(text)

@@ -154,3 +154,17 @@ def test_large_tensors_come_with_statistics() -> None:
 def test_the_text_of_an_expression_says_the_same_expression(line: str) -> None:
     found = parse(line)
     assert parse(expression_text(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("print y[", '"y[": this is not complete'),
+        ("print 3 +", '"3 +": this is not complete'),
+        ("print y[0] )", "cannot be read from column 6 on"),
+        ("print y[0,, 1]", "cannot be read from column 5 on"),
+        ("print ]", "cannot be read from column 1 on"),
+    ],
+)
+def test_a_column_is_of_what_was_typed(line: str, said: str) -> None:
+    assert said in text(nested(), line)

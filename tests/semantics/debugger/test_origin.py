@@ -353,7 +353,27 @@ def test_a_search_that_is_cut_off_says_so_and_shows_how_far_it_came() -> None:
     sources = Sources(found.history, found.history.last)
     asked = iter([False] * 3 + [True] * 9)
     got = origin(sources, Element(Instance(t, found.model.tensors[t].path), (13,)), None, lambda: next(asked))
-    assert got.cut and got.data
+    assert got.cut == "time" and got.data and got.followed == 3 and got.left
+    assert got.beyond is not None
+    ends = {found.model.tensors[it.instance.tensor].name for it in (*got.beyond, *got.data, *got.control)}
+    full = origin(sources, Element(Instance(t, found.model.tensors[t].path), (13,)))
+    exact = {found.model.tensors[it.instance.tensor].name for it in (*full.data, *full.control)}
+    assert exact <= ends and not full.cut and full.left == 0 and full.beyond == ()
+
+
+def test_a_search_that_is_cut_off_names_its_limit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto, inputs = conv_model()
+    monkeypatch.setattr("sonnx.semantics.debugger.queries.sources.LIMIT", 3)
+    shown = text(session(proto, inputs), "seek end", "origin y[13]")
+    assert "cut off after 3 elements" in shown and "-t SECONDS" not in shown and "-d N" in shown
+    assert "tensor by tensor, that comes from no more than" in shown
+
+
+def test_what_lost_a_comparison_is_shown_with_its_value() -> None:
+    proto = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2] x) => (float[2] y) { y = Relu (x) }"""
+    shown = text(session(proto, {"x": np.array([-3.0, 3.0], np.float32)}), "seek end", "explain y[0]")
+    assert 'decided by /"x"[0] = -3.0' in shown
 
 
 def test_a_maximum_or_a_branch_that_lets_a_value_through_is_no_copy() -> None:

@@ -42,6 +42,19 @@ def test_cells_go_on_below_themselves() -> None:
     assert lines(Note(("a\nb \x1b[31m",)), 80) == lines(Note(("a\nb \x1b[31m",)))
 
 
+@pytest.mark.parametrize("width", [60, 120])
+def test_no_path_is_torn_where_the_terminal_has_room_for_it(width: int) -> None:
+    found, _ = answer(nested(), "break /4:Loop.body/2:local::Twice!0:Add", "seek 18")
+    for line in ("where", "info tensors", "info breakpoints", "origin s2[0]", "why-branch", "memory", "who-reads s2"):
+        got = execute(found, line).answer
+        assert isinstance(got, Rows)
+        shown = lines(got, width)
+        assert max(map(len, shown)) <= width, line
+        for row in got.rows:
+            for cell in row:
+                assert not cell.startswith("/") or any(cell in it for it in shown), (line, cell)
+
+
 def test_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "inner").mkdir()
@@ -103,6 +116,13 @@ def test_a_session_at_a_terminal(tmp_path: Path) -> None:
     terminal.until("(sonnx 0) ")
     terminal.type("reverse-con\t\n")
     assert "the start" in terminal.until("(sonnx 0) ")
+    terminal.type("seek 18\n")
+    terminal.until("(sonnx 18) ")
+    terminal.type("step\n")
+    terminal.until("(sonnx 19) ")
+    terminal.interrupt("(sonnx 19) ")  # nothing is typed: the step is not repeated
+    terminal.type("\n")
+    terminal.until("(sonnx 19) ")
     terminal.type("seek 18\n")
     terminal.until("(sonnx 18) ")
     terminal.type("half a line")

@@ -80,6 +80,8 @@ def test_a_log_point_says_something_and_does_not_stop(client: Client, nested: Js
     assert line_of(client).startswith("return")
     said = [it["output"] for it in client.events("output") if it["output"].startswith("run ")]
     assert [it.split(":")[0] for it in said] == ["run 0", "run 1", "run 2"]
+    placed = [it["line"] for it in client.events("output") if it["output"].startswith("run ")]
+    assert placed == [at(client, '"s2" = Add')] * 3
     client.end()
 
 

@@ -60,11 +60,11 @@ def test_a_tensor_with_the_name_of_a_command_is_shown(client: Client, nested: Js
         ("print", "give an expression"),
         ("x[7]", "no position 7"),
         ("x +", "whole number"),
-        ("y +", "cannot be read"),
+        ("y +", "not complete"),
         ("\x1b[2J", "cannot be read"),
         ("set x[0] = 1", "allowEdits"),
         ("poke x 0 00", "allowEdits"),
-        ("x[", "cannot be read"),
+        ("x[", "not complete"),
         ("(" * 5000, "at most"),
     ],
 )
