@@ -12,6 +12,7 @@ import numpy as np
 from ...errors import Unsupported
 from ...machine.report import content, sizes, stuck_lines
 from ...machine.state import has_value, node_path, region_of, tensor_path, value_of
+from ...machine.trace.format import Json
 from ...machine.transitions import is_enabled
 from ...model.graph import NodeId
 from ...model.path import quote
@@ -20,8 +21,8 @@ from ...operators.symbolic.statements import definition
 from ...operators.symbolic.values import Undefined
 from ...resources.persistent import items
 from ...resources.process import paused
-from ..display.answers import Answer, Note, Rows, Stop
-from ..display.texts import element_text
+from ..display.answers import Answer, Cell, Note, Rows, Stop, count
+from ..display.texts import element_text, element_value
 from ..expressions import element_meant, tensor_and_subscripts
 from ..queries.explaining import Leaf, Numeral, Row, explanations, left_out, parts, tree_text
 from ..queries.explaining import Part as Taken
@@ -114,12 +115,16 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _parts(read: str, parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
-    return [(read, part.instance.path, part.kind, _count(part), _which(part)) for part in parts]
+def _parts(read: str, parts: tuple[Part, ...]) -> list[tuple[str | Cell, ...]]:
+    return [(read, part.instance.path, part.kind, _count(part), Cell(_which(part), _indices(part))) for part in parts]
 
 
-def _count(part: Part) -> str:
-    return "all" if part.whole else str(len(part.elements))
+def _count(part: Part) -> Cell:
+    return Cell("all", "all") if part.whole else count(len(part.elements))
+
+
+def _indices(part: Part) -> Json:
+    return [list(it) for it in part.elements]
 
 
 def _which(part: Part) -> str:
@@ -139,7 +144,7 @@ def _why(session: Session, text: str) -> Answer:
         return Note((f"{text_of(element)} is a number, and so is all that it was computed of",))
     many = links if len(links) <= _MANY else (*links[: _MANY // 2], *links[-_MANY // 2 :])
     rows = tuple(
-        (it.kind, text_of(it.element), it.value, "" if it.at is None else str(it.at), it.node, it.why) for it in many
+        (it.kind, text_of(it.element), _element_cell(sources, it.element), count(it.at), it.node, it.why) for it in many
     )
     notes = () if len(many) == len(links) else (f"{len(links) - len(many)} more in the middle",)
     headings = ("what", "element", "value", "step", "node", "why")
@@ -195,6 +200,14 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
     return Rows(f"{text_of(element)} = {node.op_type}", headings, tuple(rows), tuple(notes))
 
 
+def _element_cell(sources: Sources, element: Element) -> str | Cell:
+    value = sources.value(element)
+    if element.index is None or not isinstance(value, np.ndarray):
+        return ""
+    one = np.asarray(value[element.index], value.dtype)
+    return Cell(element_text(one), element_value(one))
+
+
 def _valued(sources: Sources, element: Element) -> str:
     value = sources.value(element)
     if element.index is None or not isinstance(value, np.ndarray):
@@ -202,16 +215,17 @@ def _valued(sources: Sources, element: Element) -> str:
     return f"{text_of(element)} = {element_text(np.asarray(value[element.index], value.dtype))}"
 
 
-def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str, ...]:
+def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str | Cell, ...]:
     number = "" if row.number is None else str(row.number)
     value, whole = element_text(row.tree.value), row.tree is part.tree
     numbers = value
     if not isinstance(row.tree, Leaf | Numeral):
         calculated = tree_text(row.tree, names, called, whole=whole, numbers=True)
         numbers = value if calculated == value else f"{calculated} = {value}"
-    so_far = "" if row.so_far is None else element_text(row.so_far)
+    so_far = "" if row.so_far is None else Cell(element_text(row.so_far), element_value(row.so_far))
     label = ".".join(it for it in (part.name, number) if it) or "0"
-    return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
+    term = Cell(numbers, element_value(row.tree.value))
+    return label, tree_text(row.tree, names, called, whole=whole), term, so_far
 
 
 # ---- Writers, readers and memory ---------------------------------------------------------------
@@ -291,9 +305,9 @@ def _who_reads(session: Session, text: str) -> Answer:
     for n in program.readers.get(instance.tensor, ()):
         node = program.model.nodes[n]
         steps = fired.get(n, [])
-        line = str(session.listing.of_node.get(n, 0))
+        line = count(session.listing.of_node.get(n, 0))
         used = "" if element is None or not steps else _used(session, steps[-1], n, instance.tensor, element)
-        rows.append((node.path, line, _steps(steps), used))
+        rows.append((node.path, line, Cell(_steps(steps), list[Json](steps)), used))
     return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
 
 
@@ -312,7 +326,7 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
     except (Unsupported, Undefined):
         return "not known"
     readers: list[str] = []
-    count = 0
+    readers_count = 0
     for position, out in enumerate(node.outputs):
         value = None if out is None else value_of(session.history.at(at).state, out)
         if not isinstance(value, np.ndarray) or value.size > 512:
@@ -320,16 +334,16 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
         for index in np.ndindex(value.shape):
             reads = explain(position, index).footprint.data
             if any(element in reads.get(i, ()) for i, it in enumerate(node.inputs) if it == t):
-                count += 1
+                readers_count += 1
                 readers.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
-    return " ".join(readers[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
+    return " ".join(readers[:_FEW]) + (f" and {readers_count - _FEW} more" if readers_count > _FEW else "") or "none"
 
 
 def _memory(session: Session, text: str) -> Answer:
     none(text)
     history = session.history
-    count = history.last + 1
-    chosen = sorted({round(i * (count - 1) / max(min(count, _MANY) - 1, 1)) for i in range(min(count, _MANY))})
+    known = history.last + 1
+    chosen = sorted({round(i * (known - 1) / max(min(known, _MANY) - 1, 1)) for i in range(min(known, _MANY))})
     in_use = {i: sum(len(it) for _, it in items(history.at(i).state.store.memory.segments)) for i in chosen}
     peak = max(in_use.values(), default=0) or 1
     rows = []
@@ -337,7 +351,15 @@ def _memory(session: Session, text: str) -> Answer:
         moment = history.at(index)
         written = 0 if moment.came is None else moment.came.written
         node = "" if moment.came is None else moment.came.path
-        rows.append((str(index), sizes(used), sizes(written), "#" * round(_BAR * used / peak), node))
+        rows.append(
+            (
+                count(index),
+                count(used, sizes(used)),
+                count(written, sizes(written)),
+                "#" * round(_BAR * used / peak),
+                node,
+            )
+        )
     return Rows("memory in use over time", ("step", "in use", "written", "", "by"), tuple(rows))
 
 

@@ -19,7 +19,7 @@ from ...machine.state import tensor_path
 from ...model.elements import BITS, decode, element_of, encode, is_float
 from ...model.path import quote
 from ...model.values import Array
-from ..display.answers import Answer, Note, Rows
+from ..display.answers import Answer, Note, Rows, count
 from ..display.texts import element_text
 from ..expressions import evaluate, indices, instance_of, parse, tensor_and_subscripts
 from ..session.motion import seek
@@ -55,8 +55,8 @@ def _set(session: Session, text: str) -> Outcome:
     index = indices(subscripts, value.shape, context(session))
     changed, mask = np.array(value), np.zeros(value.shape, np.bool_)
     mask[index] = True
-    count = int(mask.sum())
-    if not count:
+    selected = int(mask.sum())
+    if not selected:
         raise Refused("this selects no element")
     made = elements_of_type(new, value.dtype)
     if new.size == 1:
@@ -67,7 +67,7 @@ def _set(session: Session, text: str) -> Outcome:
         raise Refused(f"the new value has the shape {list(new.shape)}, what is set has {list(changed[index].shape)}")
     changed.flags.writeable = False
     at = list(index) if all(isinstance(it, int) for it in index) else ""
-    what = f" set to {element_text(changed[mask])}" if count == 1 else f" set, {count} of {mask.size} elements,"
+    what = f" set to {element_text(changed[mask])}" if selected == 1 else f" set, {selected} of {mask.size} elements,"
     return replace(_edited(session, instance, changed, mask, f"{at}{what}"), again=again)
 
 
@@ -178,9 +178,9 @@ def _timeline(session: Session, text: str) -> Outcome:
     if not text.strip():
         rows = tuple(
             (
-                f"{i}{'*' if it is session.history else ''}",
-                str(it.first),
-                str(it.last),
+                count(i, f"{i}{'*' if it is session.history else ''}"),
+                count(it.first),
+                count(it.last),
                 it.label or "the model's execution",
             )
             for i, it in enumerate(session.timelines)
@@ -196,7 +196,9 @@ def _timeline(session: Session, text: str) -> Outcome:
 def _bookmark(session: Session, text: str) -> Outcome:
     name = text.strip()
     if not name:
-        rows = tuple((key, str(timeline), str(index)) for key, (timeline, index) in sorted(session.bookmarks.items()))
+        rows = tuple(
+            (key, count(timeline), count(index)) for key, (timeline, index) in sorted(session.bookmarks.items())
+        )
         return Outcome(session, Rows("bookmarks", ("name", "timeline", "step"), rows))
     if not _BOOKMARK.fullmatch(name):
         raise Refused("a bookmark is a word of letters, digits, - and _")

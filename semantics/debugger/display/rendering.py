@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from textwrap import wrap
@@ -11,7 +12,7 @@ from typing import Final
 from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
-from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where
+from .answers import Answer, Cell, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where, cell_text
 
 _GAP: Final = "  "
 _BELOW: Final = "    "
@@ -130,7 +131,19 @@ def prompt(where: Where) -> str:
 
 def to_json(answer: Answer) -> str:
     """One line of JSON: the class of the answer as `kind`, and its fields."""
-    return json.dumps({"kind": type(answer).__name__.lower(), **_fields(answer)}, allow_nan=False, sort_keys=True)
+    fields_ = _fields(answer)
+    if isinstance(answer, Rows):
+        named = [zip(answer.headings, map(_json, row), strict=True) for row in answer.rows]
+        fields_["rows"] = [{heading: value for heading, value in row if heading} for row in named]
+    if isinstance(answer, Shown):
+        fields_["statistics"] = {name: _number(text) for name, text in answer.statistics}
+    return json.dumps({"kind": type(answer).__name__.lower(), **fields_}, allow_nan=False, sort_keys=True)
+
+
+def _number(text: str) -> Json:
+    """A number of the statistics."""
+    value = float(text)
+    return text if not math.isfinite(value) else int(text) if text.lstrip("-").isdecimal() else value
 
 
 def _fields(data: object) -> dict[str, Json]:
@@ -140,11 +153,13 @@ def _fields(data: object) -> dict[str, Json]:
 
 
 def _json(value: object) -> Json:
+    if isinstance(value, Cell):
+        return value.value
     if isinstance(value, tuple):
         return [_json(it) for it in value]
     if is_dataclass(value):
         return _fields(value)
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int | float | str | list | dict):
         return value
     return str(value)
 
@@ -176,7 +191,7 @@ def _rows(answer: Rows, width: int | None) -> tuple[str, ...]:
     notes = _folded(answer.notes, width)
     if not answer.rows:
         return (f"{answer.title}: none", *notes)
-    cells = [tuple(one_line(cell) for cell in row) for row in (answer.headings, *answer.rows)]
+    cells = [tuple(one_line(cell_text(it)) for it in row) for row in (answer.headings, *answer.rows)]
     return (*_folded((f"{answer.title}:",), width), *table(cells, width), *notes)
 
 

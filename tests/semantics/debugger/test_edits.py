@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from debugger_models import answer, nested, text
-from sonnx.semantics.debugger.display.answers import Note, Refusal, Rows
+from sonnx.semantics.debugger.display.answers import Note, Refusal, Rows, cell_text
 from sonnx.semantics.debugger.session.session import Session
 
 
@@ -20,7 +20,7 @@ def row(found: Session, line: str, tensor: str) -> tuple[str, ...]:
     """The row of `origin` about a tensor whose kind is not input or stored."""
     got = answer(found, line)[1]
     assert isinstance(got, Rows)
-    return next(it for it in got.rows if it[1] == tensor)
+    return next(tuple(map(cell_text, it)) for it in got.rows if it[1] == tensor)
 
 
 # ---- Each question names the edit -------------------------------------------------------------
@@ -44,7 +44,7 @@ def test_the_way_of_a_nan_ends_at_the_edit_that_made_it() -> None:
     found = edited("seek 1", "set a[0] = nan", "seek end")
     got = answer(found, "why-nan y[0]")[1]
     assert isinstance(got, Rows)
-    assert got.rows[-1] == ("Edited", '/"a"[0]', "nan", "1", "", "set at step 1 on timeline 1")
+    assert tuple(map(cell_text, got.rows[-1])) == ("Edited", '/"a"[0]', "nan", "1", "", "set at step 1 on timeline 1")
     assert all(it[0] != "Generated" for it in got.rows)
 
 
