@@ -116,6 +116,14 @@ def _finite_inputs(history: History, moment: Moment) -> bool:
     return True
 
 
+def _reads(history: History, moment: Moment, what: str) -> bool:
+    """True where the transition to a moment has read a value with the fault."""
+    before = history.at(moment.index - 1).state
+    values = (value_of(before, t) for t in tensors_read(before, moment))
+    masks = (mask_of(it, what) for it in values if isinstance(it, np.ndarray) and it.dtype != object)
+    return any(mask is not None and bool(mask.any()) for mask in masks)
+
+
 def _open(history: History, moment: Moment) -> Iterator[Fault]:
     if moment.came is None or not moment.came.open:
         return
@@ -367,7 +375,8 @@ class Watch:
 class Catch:
     """Stop where something happens: nan, inf, overflow, subnormal, precondition, undefined, divergence.
 
-    of: only at these nodes. reference: the recorded run, for divergence. condition: as it was before the node fired.
+    of: only at these nodes. everywhere: a nan or inf also where the node has read one. reference: the recorded run, for
+    divergence. condition: as it was before the node fired.
     """
 
     number: int
@@ -375,6 +384,7 @@ class Catch:
     what: str
     of: Nodes | None = None
     reference: Reference | None = None
+    everywhere: bool = False
     condition: Expression | None = None
     once: bool = False
     enabled: bool = True
@@ -587,6 +597,8 @@ def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
     if stop.what == "divergence" and stop.reference is not None:
         return divergence(stop.reference, moment, stop.number)
     fault = next(iter(faults(history, moment, stop.what)), None)
+    if fault is not None and stop.what in ("nan", "inf") and not stop.everywhere and _reads(history, moment, stop.what):
+        return None
     return None if fault is None else caught(stop.number, fault, came.path)
 
 
@@ -621,7 +633,9 @@ def describe(stop: Stop) -> tuple[str, str, str]:
         return "log" if stop.log is not None else "tbreak" if stop.once else "break", stop.text, _extra(stop)
     if isinstance(stop, Watch):
         return f"watch {stop.access}", stop.text, _extra(stop)
-    return "catch", stop.what if stop.of is None else f"{stop.what} at {quote(stop.of.text)}", ""
+    where = f" at {quote(stop.of.text)}" if stop.of is not None else ""
+    plain = stop.what not in ("nan", "inf") or stop.of is not None
+    return "catch", f"{stop.what}{where}", "" if plain else "everywhere" if stop.everywhere else "where generated"
 
 
 def watched(model: Model, stop: Watch) -> str:

@@ -502,7 +502,7 @@ COMMANDS = (
     Command("why-branch", answered(_why_branch), "What decided about a branch, or another run of a body.", "[NODE]",
             (), ("why-branch", "why-branch op:If"), "node"),
     Command("find", _find, "Go to the first fault of the whole run: what catch knows.", "WHAT [FILE] [at NODE]",
-            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "node"),
+            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "fault"),
     Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
             " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
     Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),

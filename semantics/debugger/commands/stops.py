@@ -222,7 +222,8 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
     if len(matching) != 1:
         raise Refused(f"{verb} what?", tuple(matching or KINDS))
-    text, at = option(" ".join(parts[1:]), "at")
+    everywhere = verb == "find" or "everywhere" in parts[1:]
+    text, at = option(" ".join(it for it in parts[1:] if it != "everywhere"), "at")
     of = None if at is None else nodes_meant(session.model, at)
     reference = None
     if matching[0] == "divergence":
@@ -231,7 +232,7 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
         reference = open_reference(Path(unquoted(text.strip())), session.model)
     elif text.strip():
         raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
-    return Catch(session.number, matching[0], matching[0], of, reference)
+    return Catch(session.number, matching[0], matching[0], of, reference, everywhere=everywhere or of is not None)
 
 
 def _catch(session: Session, text: str) -> Outcome:
@@ -288,15 +289,17 @@ COMMANDS = (
     Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
             ("awatch x",), "tensor", keeps=True),
     Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
-            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE] [if EXPR]", (),
-            ("catch nan", "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
-            "node", keeps=True),
+            " fails, or at a divergence from a recorded run. A nan or inf counts where a node that reads none"
+            " writes it; `everywhere`, or at a named node, also where one is passed on.",
+            "WHAT [FILE] [everywhere|at NODE] [if EXPR]", (), ("catch nan", "catch nan everywhere",
+             "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
+            "fault", keeps=True),
     Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
-            ("condition 1 x[0] > 2",), keeps=True),
+            ("condition 1 x[0] > 2",), "stop", keeps=True),
     Command("delete", _changed(lambda _: None, "delete"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
-            ("delete 1",), keeps=True),
+            ("delete 1",), "stop", keeps=True),
     Command("disable", _changed(lambda it: replace(it, enabled=False), "disable"), "Pass over stops.", "[NUMBER ...]",
-            (), ("disable 1",), keeps=True),
+            (), ("disable 1",), "stop", keeps=True),
     Command("enable", _changed(lambda it: replace(it, enabled=True), "enable"), "Mind stops again.", "[NUMBER ...]",
-            (), ("enable 1",), keeps=True),
+            (), ("enable 1",), "stop", keeps=True),
 )  # fmt: skip

@@ -57,10 +57,11 @@ def _print(session: Session, text: str) -> Answer:
     name = text.strip()
     if isinstance(said, Name | PathName):
         name = instance_of(said, context(session)).path
-    return _shown(name, value, form, 64 if limit is None else whole(limit, least=1))
+    return shown(name, value, form, 64 if limit is None else whole(limit, least=1))
 
 
-def _shown(name: str, value: Value | str, form: str, limit: int) -> Answer:
+def shown(name: str, value: Value | str, form: str, limit: int) -> Shown:
+    """A value as an answer; at most `limit` of its elements."""
     if isinstance(value, str):
         return Shown(name, "text", (quote(value),))
     rows = () if isinstance(value, np.ndarray) and value.size <= 8 else statistics(value)

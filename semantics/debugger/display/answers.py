@@ -53,7 +53,7 @@ class Logged:
 class Stop:
     """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase.
 
-    logged: what log points said on the way.
+    logged: what log points said on the way. displayed: what is shown at each stop.
     """
 
     reason: str
@@ -61,6 +61,7 @@ class Stop:
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
     logged: tuple[Logged, ...] = ()
+    displayed: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,7 +176,7 @@ def _stop(answer: Stop) -> tuple[str, ...]:
     place = f"line {where.line}: {where.text}" if where.line else "no line"
     call = f"  (the call {where.call} begins)" if where.call else ""
     rows.append(f"step {where.index}{phase}  {place}{call}")
-    return (*rows, *answer.notes)
+    return (*rows, *answer.notes, *(line for it in answer.displayed for line in _shown(it)))
 
 
 def _hit(hit: Hit) -> str:

@@ -49,8 +49,10 @@ class Session:
 
     frame: which frame is looked at, counted from the innermost. stops: breakpoints, watches and catches. number: of
     the next one. bookmarks: timeline and index by name. timelines: all of them, the one of the model's execution first.
-    listed: the line at which `list` goes on, 0 where it begins at the position. log: what a session that is saved has
-    to do again. interrupted: whether the execution is to stand still.
+    listed: the line at which `list` goes on, 0 where it begins at the position. displays: expressions that are shown at
+    each stop, by number. follows: command lines that follow a stop, by its number. aliases: command lines by the name
+    that stands for them. log: what a session that is saved has to do again. interrupted: whether the execution is to
+    stand still.
     """
 
     history: History
@@ -63,6 +65,9 @@ class Session:
     number: int = 1
     bookmarks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     listed: int = 0
+    displays: tuple[tuple[int, str], ...] = ()
+    follows: Mapping[int, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
     log: tuple[Said, ...] = ()
     interrupted: Interrupted = lambda: False
 
@@ -190,7 +195,8 @@ _LARGEST: Final = 1 << 53
 class Command:
     """name: as typed, with blanks where it has two words. aliases: other names, exact. usage: the arguments.
 
-    summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, or nothing.
+    summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, fault, stop,
+    or nothing.
     moves: whether the execution moves, so that an empty line repeats it. keeps: whether a session that is saved has to
     do it again: it sets something, or makes a timeline.
     """

@@ -218,6 +218,12 @@ def test_a_catch_can_be_confined_to_nodes() -> None:
     assert met(strange(), "catch nan at op:Relu") == [6]
 
 
+def test_a_nan_is_caught_where_it_is_generated_or_everywhere() -> None:
+    assert met(strange(), "catch nan") == [5] and met(strange(), "catch nan everywhere") == [5, 6]
+    shown = text(strange(), "catch nan", "catch inf everywhere", "info breakpoints")
+    assert "where generated" in shown and "everywhere" in shown
+
+
 def test_a_failed_precondition_is_caught_where_the_run_is_stuck() -> None:
     proto = """<ir_version: 10, opset_import: ["" : 18]>
     g (float[2] x, int64[1] i) => (float[1] y) { a = Neg (x)  y = Gather (a, i) }"""
