@@ -82,10 +82,10 @@ def _origin(session: Session, text: str) -> Answer:
     end = time.monotonic() + (_SECONDS if seconds is None else whole(seconds, least=1))
     sources, element = _element(session, text)
 
-    def over() -> bool:
-        return session.interrupted() or time.monotonic() > end
+    def over(more: float = 0) -> bool:
+        return session.interrupted() or time.monotonic() > end + more
 
-    computed_from = origin(sources, element, None if depth is None else whole(depth, least=1), over)
+    computed_from = origin(sources, element, None if depth is None else whole(depth, least=1), over, lambda: over(1.5))
     rows = [*_parts("data", computed_from.data), *_parts("control", computed_from.control)]
     headings = ("read as", "tensor", "kind", "elements", "which")
     return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(computed_from))

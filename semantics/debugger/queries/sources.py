@@ -398,10 +398,15 @@ Interrupted = Callable[[], bool]
 
 
 def origin(
-    sources: Sources, start: Element, depth: int | None = None, interrupted: Interrupted = lambda: False
+    sources: Sources,
+    start: Element,
+    depth: int | None = None,
+    interrupted: Interrupted = lambda: False,
+    hurried: Interrupted = lambda: False,
 ) -> Origin:
     """The origin of an element, back to what was there from the start, or through so many computing nodes.
 
+    interrupted: ends the search element by element; hurried: then the one tensor by tensor too.
     What decided is followed too: it decides about all that comes after it.
     """
     ends: dict[bool, set[Element]] = {True: set(), False: set()}
@@ -439,11 +444,11 @@ def origin(
         work.extend((it, is_data, after) for it in source.data)
         work.extend((it, False, after) for it in source.control)
     data, control = (_parts(sources, ends[it]) for it in (True, False))
-    beyond = _beyond(sources, {it.instance for it in left})
+    beyond = _beyond(sources, {it.instance for it in left}, hurried)
     return Origin(data, control, tuple(sorted(steps)), len(seen), len(left), cut, beyond, tuple(inexact))
 
 
-def _beyond(sources: Sources, left: Iterable[Instance]) -> tuple[Part, ...] | None:
+def _beyond(sources: Sources, left: Iterable[Instance], hurried: Interrupted) -> tuple[Part, ...] | None:
     """The tensors that were there from the start from which others come at most: followed as wholes."""
     seen: set[Element] = set()
     ends: set[Element] = set()
@@ -452,7 +457,7 @@ def _beyond(sources: Sources, left: Iterable[Instance]) -> tuple[Part, ...] | No
         element = work.pop()
         if element in seen:
             continue
-        if len(seen) >= _WHOLES:
+        if len(seen) >= _WHOLES or hurried():
             return None
         seen.add(element)
         source = sources.of(element)
@@ -518,7 +523,7 @@ _LOOKED: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited.
+    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited; Cut: the search ended there.
 
     at: the moment to which its write led. why: the operation, with its operands.
     """
@@ -623,6 +628,10 @@ def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -
             yield Link(
                 "Killed", element, "" if own is None else element_text(own), source.at, _node(sources, source), why
             )
+    if work:
+        yield Link(
+            "Cut", work[0], "", None, "", f"cut off here after {len(seen)} elements: what lies behind is not known"
+        )
 
 
 def _scalar(sources: Sources, element: Element) -> Array | None:

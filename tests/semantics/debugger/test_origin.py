@@ -385,3 +385,11 @@ def test_a_maximum_or_a_branch_that_lets_a_value_through_is_no_copy() -> None:
     assert [link for link, _ in kinds(session(proto, {"x": np.array([np.nan, 1], np.float32)}), "y", (0,))] == [
         "Copied", "Propagated", "Propagated", "Given",
     ]  # fmt: skip
+
+
+def test_a_search_for_what_was_killed_that_is_cut_off_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto, inputs = conv_model()
+    assert "so is all that it was computed of" in text(session(proto, inputs), "seek end", "why-nan y[13]")
+    monkeypatch.setattr("sonnx.semantics.debugger.queries.sources._LOOKED", 3)
+    shown = text(session(proto, inputs), "seek end", "why-nan y[13]")
+    assert "so is all" not in shown and "cut off here after 3 elements" in shown
