@@ -219,7 +219,10 @@ class _Builder(Transformer[Token, Expression]):
         return Rest()
 
     def integer(self, token: Token) -> Expression:
-        return Number(int(token, 0) if token[:2] in ("0x", "0X") else int(token))
+        value = int(token, 0) if token[:2] in ("0x", "0X") else int(token)
+        if value >= 1 << 64:
+            raise ValueError("a whole number is below 2**64")
+        return Number(value)
 
     def decimal(self, token: Token) -> Expression:
         return Number(float(token))

@@ -25,6 +25,8 @@ _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*")
 
 def execute(session: Session, line: str) -> Outcome:
     """The session after a command line, and the answer; a Refusal leaves the session as it was."""
+    if "\0" in line:  # no file has a name with it
+        return Outcome(session, Refusal("a command has no NUL character"))
     try:
         command, arguments = lookup(line)
         outcome = command.run(session, arguments)
@@ -102,7 +104,7 @@ def _files(start: str) -> tuple[str, ...]:
     folder = start[: start.rfind("/") + 1]
     try:
         names = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
-    except OSError:
+    except (OSError, ValueError):
         return ()
     return tuple(sorted(it for it in names if it.startswith(start) and it.isprintable() and " " not in it))
 
