@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.PATH)
 @options.input_option
 @options.random_option
+@options.size_option
 @click.option("--engine", type=click.Choice(["machine"]), default="machine", help="What runs the model.")
 @options.schedule_option
 @options.allocation_option
@@ -34,6 +35,7 @@ def debug(
     model: Path,
     inputs: tuple[str, ...],
     seed: int | None,
+    sizes: dict[str, int],
     engine: str,
     schedule: Schedule,
     allocation: str,
@@ -58,7 +60,9 @@ def debug(
 
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)
-    session = opened(model, inputs, seed, schedule, reuse=allocation == "arena", budget=budget, limit=max_steps)
+    options.check_sizes(sizes, seed)
+    reuse = allocation == "arena"
+    session = opened(model, inputs, seed, schedule, sizes=sizes, reuse=reuse, budget=budget, limit=max_steps)
     write = sys.stdout.write
     if not (batch or no_rc) and sys.stdin.isatty():
         session = settings(session, Path("~/.sonnxrc").expanduser(), write)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import random
 from pathlib import Path
 
 import numpy as np
 import pytest
-from debugger_models import answer, nested, text
+from debugger_models import answer, nested, session, text
+from random_models import random_model
+from sampling import seeds
 from sonnx.semantics.debugger.display.answers import Note, Refusal, Rows, cell_text
+from sonnx.semantics.debugger.queries.sources import Sources, origin
 from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.debugger.timeline.names import Instance
+from sonnx.semantics.machine.state import tensor_path, value_of
+from sonnx.semantics.resources.persistent import items
 
 
 def edited(*commands: str) -> Session:
@@ -161,3 +168,51 @@ def test_bytes_that_are_poked_are_of_the_elements_that_they_are_in() -> None:
     assert "set at step 1" in text(found, "last-write a[0]") and "set at step 1" in text(found, "last-write a[1]")
     assert isinstance(answer(edited("seek 1", "poke a 4 00"), "last-write a[0]")[1], Note)
     assert "was set" not in text(edited("seek 1", "poke a 4 00"), "last-write a[0]")
+
+
+# ---- What is named is what matters ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tried", seeds(200, 5))
+def test_an_element_whose_origin_names_no_edit_does_not_depend_on_it(tried: range) -> None:
+    named = 0
+    for seed in tried:
+        named += edits_named(seed)
+    assert named
+
+
+def edits_named(seed: int) -> int:
+    """How many elements of outputs name an edit in a random model; those that do not are the same without it."""
+    proto, inputs = random_model(seed)
+    rng = random.Random(seed)
+    found = session(proto, inputs)
+    last = found.history.finish().index
+    index = rng.randrange(last)
+    state = found.history.at(index).state
+    floats = [
+        t for t, place in items(state.frame.table)
+        if not place.freed and isinstance(it := value_of(state, t), np.ndarray) and it.dtype == np.float32 and it.size
+    ]  # fmt: skip
+    if not floats:
+        return 0
+    t = rng.choice(floats)
+    shape = value_of(state, t).shape  # type: ignore[union-attr]
+    at = [rng.randrange(size) for size in shape]
+    changed = answer(found, f"seek {index}", f"set `{tensor_path(state, t)}`{at if at else ''} = 1234.5", "seek end")[0]
+    if changed.history.stuck is not None:
+        return 0
+    named = 0
+    before = answer(found, "seek end")[0]
+    for output in found.model.graphs[0].outputs:
+        there, here = value_of(before.state, output), value_of(changed.state, output)
+        if not isinstance(there, np.ndarray) or not isinstance(here, np.ndarray) or there.shape != here.shape:
+            continue
+        for place in rng.sample(list(np.ndindex(here.shape)), min(4, here.size)):
+            sources = Sources(changed.history, changed.index)
+            instance = Instance(output, tensor_path(changed.state, output))
+            got = origin(sources, sources.element(instance, place, changed.index))
+            tells = any(it.edited is not None for it in (*got.data, *got.control))
+            same = there[place].tobytes() == here[place].tobytes()
+            assert tells or same or got.cut, (seed, instance.path, place)
+            named += tells
+    return named

@@ -38,6 +38,14 @@ def test_inputs_may_be_one_text(client: Client, nested: Json, tmp_path: Path) ->
     client.end()
 
 
+def test_sizes_of_inputs_that_are_drawn_may_be_said(client: Client, tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]> g (float[N, 2] x) => (float[N, 2] y) { y = Neg (x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "g.onnx")
+    client.begin({"model": str(tmp_path / "g.onnx"), "random": 1, "sizes": {"N": 3}, "stopOnEntry": True})
+    assert client.evaluate("x", "hover")["type"] == "float[3, 2]"
+    client.end()
+
+
 def test_without_a_stop_at_the_entry_it_runs_to_the_end_and_stays(client: Client, nested: Json) -> None:
     client.begin({**nested, "stopOnEntry": False})
     assert line_of(client).startswith("return")
