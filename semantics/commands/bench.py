@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from .options import PATH, input_option
+from .options import PATH, input_option, size_option
 
 if TYPE_CHECKING:
     from ..runtimes.benchmark import Measured
@@ -37,6 +37,7 @@ ENGINES = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
     metavar="SEED",
     help="Draw the inputs that are not given.",
 )
+@size_option
 @click.option("--repeat", type=click.IntRange(min=1), default=10, show_default=True, help="Timed runs.")
 @click.option("--warm", type=click.IntRange(min=0), default=2, show_default=True, help="Runs before those.")
 @click.option("--threads", type=click.IntRange(min=1), help="Threads of linear algebra. [default: all cores]")
@@ -46,6 +47,7 @@ def bench(
     engines: tuple[str, ...],
     inputs: tuple[str, ...],
     seed: int,
+    sizes: dict[str, int],
     repeat: int,
     warm: int,
     threads: int | None,
@@ -64,7 +66,7 @@ def bench(
 
     loaded = load(model)
     given = named_inputs(loaded, inputs)
-    given = {**given, **random_inputs(loaded, seed, given)[0]}
+    given = {**given, **random_inputs(loaded, seed, given, sizes)[0]}
     bound_inputs(loaded, given)
     rows = []
     with progress_bar(counted=True) as bar:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=options.PATH)
 @options.input_option
 @options.random_option
+@options.size_option
 @click.option("--engine", type=click.Choice(["machine"]), default="machine", help="What runs the model.")
 @options.schedule_option
 @options.allocation_option
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 )
 @click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
+@click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
 @options.max_memory_option
 @options.max_steps_option
@@ -33,12 +35,14 @@ def debug(
     model: Path,
     inputs: tuple[str, ...],
     seed: int | None,
+    sizes: dict[str, int],
     engine: str,
     schedule: Schedule,
     allocation: str,
     scripts: tuple[Path, ...],
     commands: tuple[str, ...],
     batch: bool,
+    no_rc: bool,
     as_json: bool,
     max_memory: int | None,
     max_steps: int | None,
@@ -50,14 +54,18 @@ def debug(
     3 an operator has no meaning here.
     """
     from ..debugger.repl import batch as run_batch
-    from ..debugger.repl import interactive
+    from ..debugger.repl import interactive, settings
     from ..debugger.session.opening import opened
     from ..resources.process import memory_budget
 
     lines = [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)
-    session = opened(model, inputs, seed, schedule, reuse=allocation == "arena", budget=budget, limit=max_steps)
+    options.check_sizes(sizes, seed)
+    reuse = allocation == "arena"
+    session = opened(model, inputs, seed, schedule, sizes=sizes, reuse=reuse, budget=budget, limit=max_steps)
     write = sys.stdout.write
+    if not (batch or no_rc) and sys.stdin.isatty():
+        session = settings(session, Path("~/.sonnxrc").expanduser(), write)
     session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))

@@ -48,6 +48,35 @@ input_option = click.option(
 random_option = click.option(
     "--random", "seed", type=click.IntRange(min=0), metavar="SEED", help="Draw the inputs that are not given."
 )
+
+
+def _named_sizes(_context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, int]:
+    sizes: dict[str, int] = {}
+    for text in texts:
+        name, _, digits = text.rpartition("=")
+        if not name or not digits.isdecimal() or not digits.isascii() or len(digits) > 15:
+            raise click.BadParameter(f"{text!r}: write NAME=N")
+        if sizes.setdefault(name, int(digits)) != int(digits):
+            raise click.BadParameter(f"{name!r} is given twice")
+    return sizes
+
+
+size_option = click.option(
+    "--size",
+    "sizes",
+    multiple=True,
+    callback=_named_sizes,
+    metavar="NAME=N",
+    help="A size that the model leaves open, for inputs that are drawn; repeatable. [default: 1]",
+)
+
+
+def check_sizes(sizes: dict[str, int], seed: int | None) -> None:
+    """Refuse sizes where nothing is drawn that could have them."""
+    if sizes and seed is None:
+        raise click.UsageError("--size is for inputs that are drawn: give --random SEED too")
+
+
 schedule_option = click.option(
     "--schedule",
     default="topological",

@@ -46,6 +46,7 @@ OF_THE_MACHINE = {
 @click.argument("model", type=options.PATH)
 @options.input_option
 @options.random_option
+@options.size_option
 @click.option(
     "--engine",
     metavar="ENGINE",
@@ -80,6 +81,7 @@ def run(
     model: Path,
     inputs: tuple[str, ...],
     seed: int | None,
+    sizes: dict[str, int],
     engine: str,
     schedule: Schedule,
     allocation: str,
@@ -96,11 +98,12 @@ def run(
 
     Exit code: 0 done, 1 stuck or not consistent, 2 unreadable input or usage, 3 an operator has no meaning here.
     """
+    options.check_sizes(sizes, seed)
     if engine != MACHINE:
         for key, text in OF_THE_MACHINE.items():
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
-        sys.exit(_by_engine(engine, model, inputs, seed, output))
+        sys.exit(_by_engine(engine, model, inputs, seed, sizes, output))
     from ..machine.execution import Limits
     from ..model.loader import load
     from ..resources.process import memory_budget
@@ -108,7 +111,7 @@ def run(
     options.check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
-    given, notes = _inputs(loaded, inputs, seed)
+    given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.allocation.observed import AllocationObserver
     from ..machine.drawn import DrawnObserver
     from ..machine.execution import run as run_model
@@ -152,7 +155,9 @@ def _not_of(engine: str, option: str) -> str:
 # ---- Another engine ---------------------------------------------------------------------------
 
 
-def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None, output: Path | None) -> int:
+def _by_engine(
+    name: str, path: Path, inputs: tuple[str, ...], seed: int | None, sizes: dict[str, int], output: Path | None
+) -> int:
     """Runs a model on an engine of that name and returns the exit code."""
     from ..model.loader import load
     from ..runtimes.engines.protocol import Failure, Kind
@@ -161,7 +166,7 @@ def _by_engine(name: str, path: Path, inputs: tuple[str, ...], seed: int | None,
 
     options.check_writable(output)
     chosen, loaded = engine(name), load(path)
-    given, notes = _inputs(loaded, inputs, seed)
+    given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.inputs import bound_inputs
 
     bound_inputs(loaded, given)
@@ -211,7 +216,9 @@ def _failed(name: str, failure: Failure) -> int:
 # ---- Inputs -----------------------------------------------------------------------------------
 
 
-def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dict[str, Value], list[str]]:
+def _inputs(
+    model: Model, given: tuple[str, ...], seed: int | None, sizes: dict[str, int]
+) -> tuple[dict[str, Value], list[str]]:
     """The values of the inputs by name, and what should be said about them."""
     from ..machine.inputs import random_inputs
 
@@ -222,7 +229,7 @@ def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dic
         values = named_inputs(model, given)
     if seed is None:
         return values, []
-    drawn, open_sizes = random_inputs(model, seed, values)
+    drawn, open_sizes = random_inputs(model, seed, values, sizes)
     notes = [f"inputs drawn from seed {seed}: {', '.join(drawn) or 'none'}"]
     if open_sizes:
         notes.append(f"sizes that the model leaves open, taken as 1: {', '.join(open_sizes)}")

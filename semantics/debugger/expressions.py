@@ -100,20 +100,24 @@ class Operation:
 Expression = Number | Text | Special | Name | PathName | Sliced | Operation
 
 
-def parse(text: str) -> Expression:
-    """The expression that a text says. Raises Refused, with the column, for any other text."""
+def parse(text: str, front: str = "") -> Expression:
+    """The expression that a text says. Raises Refused, with the column, for any other text.
+
+    front: what the text begins with, where that is the name of a tensor and no expression.
+    """
     if len(text) > _LONGEST:
         raise Refused(f"an expression has at most {_LONGEST} characters")
     if text.count("(") + text.count("[") + text.count("-") + text.count("not") > _DEEPEST:
         raise Refused(f"an expression has at most {_DEEPEST} brackets and signs")
     try:
-        tree = _parser().parse(text)
+        tree = _parser().parse((quote(front) if front else "") + text[len(front) :])
         expression: Expression = _Builder().transform(tree)
     except UnexpectedInput as error:
-        column = getattr(error, "column", 1)
-        raise Refused(
-            f"{quote(text)}: this cannot be read from column {column if column > 0 else len(text) + 1} on"
-        ) from None
+        column = getattr(error, "column", 1) - (len(quote(front)) - len(front) if front else 0)
+        token = getattr(error, "token", None)
+        if isinstance(token, Token) and token.type == "$END":
+            raise Refused(f"{quote(text)}: this is not complete") from None
+        raise Refused(f"{quote(text)}: this cannot be read from column {column} on") from None
     except VisitError as error:
         raise Refused(f"{quote(text)}: {error.orig_exc}") from None
     return expression
@@ -215,7 +219,10 @@ class _Builder(Transformer[Token, Expression]):
         return Rest()
 
     def integer(self, token: Token) -> Expression:
-        return Number(int(token, 0) if token[:2] in ("0x", "0X") else int(token))
+        value = int(token, 0) if token[:2] in ("0x", "0X") else int(token)
+        if value >= 1 << 64:
+            raise ValueError("a whole number is below 2**64")
+        return Number(value)
 
     def decimal(self, token: Token) -> Expression:
         return Number(float(token))
@@ -245,6 +252,8 @@ class _Builder(Transformer[Token, Expression]):
 
 _LARGEST: Final = 1 << 26
 """Elements that an expression may compute."""
+_PRODUCTS: Final = 1 << 30
+_BINS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -489,6 +498,8 @@ def _operation(expression: Operation, context: Context) -> Value | str:
                 else np.negative(numbers(values[0]))
             )
         left_, right = (numbers(it) for it in values)
+        if name == "@":
+            return _matmul(left_, right)
         _limit(left_, right)
         try:
             return np.asarray(_BINARY[name](left_, right))
@@ -518,6 +529,16 @@ def _limit(left: NDArray[np.generic], right: NDArray[np.generic]) -> None:
         raise Refused(f"this would compute {math.prod(shape)} elements: take a slice")
 
 
+def _matmul(left: NDArray[np.generic], right: NDArray[np.generic]) -> Value:
+    """The matrix product, in double precision or 64-bit integers, summed as NumPy does."""
+    if left.ndim and right.ndim and left.size * (right.shape[-1] if right.ndim > 1 else 1) > _PRODUCTS:
+        raise Refused(f"this would take more than {_PRODUCTS} products: take a slice")
+    try:
+        return np.asarray(np.matmul(left, right))
+    except (ValueError, TypeError):
+        raise Refused(f"the shapes {list(left.shape)} and {list(right.shape)} are not of factors of @") from None
+
+
 def _one(values: tuple[Value | str, ...], name: str) -> Value:
     if len(values) != 1 or isinstance(values[0], str):
         raise Refused(f"{name} takes one tensor")
@@ -534,11 +555,12 @@ def _array(values: tuple[Value | str, ...], name: str) -> Array:
 def _reduced(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Callable[..., Value]:
     def apply(values: tuple[Value | str, ...]) -> Value:
         number = numbers(_one(values, name))
-        if not number.size and name in ("min", "max"):
+        if not number.size and name in ("min", "max", "mean"):
             raise Refused(f"{name} of no elements has no value")
         if number.dtype.kind == "c" and name in ("min", "max"):
             raise Refused(f"{name} of complex numbers has no value")
-        return np.asarray(operation(number))
+        with np.errstate(all="ignore"):
+            return np.asarray(operation(number))
 
     return apply
 
@@ -548,6 +570,55 @@ def _each(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Call
         return np.asarray(operation(numbers(_one(values, name))))
 
     return apply
+
+
+def _sum(values: tuple[Value | str, ...]) -> Value:
+    """Integers exactly, others in double precision; NumPy's order."""
+    number = numbers(_one(values, "sum"))
+    if number.dtype.kind not in "iu":
+        return np.asarray(np.sum(number))
+    total = sum(number.ravel().tolist()) if number.size <= _LARGEST else 0
+    if not -(1 << 63) <= total < 1 << 63:
+        raise Refused("the sum lies beyond 64 bits")
+    return np.asarray(total, np.int64)
+
+
+def _position(name: str, operation: Callable[[NDArray[np.generic]], np.intp]) -> Callable[..., Value]:
+    def apply(values: tuple[Value | str, ...]) -> Value:
+        number = numbers(_one(values, name))
+        if not number.size or number.dtype.kind == "c":
+            raise Refused(f"{name} of no elements, or of complex numbers, has no value")
+        return np.asarray(np.unravel_index(operation(number), number.shape), np.int64)
+
+    return apply
+
+
+def _histogram(values: tuple[Value | str, ...]) -> Value:
+    """A row for each of some bins of the same width: its ends, and how many of the finite elements are in it."""
+    if not 1 <= len(values) <= 2:
+        raise Refused("histogram takes one tensor, and how many bins")
+    bins = _BINS if len(values) == 1 else int(_array(values[1:], "histogram").reshape(-1)[:1].astype(np.int64).sum())
+    number = numbers(_one(values[:1], "histogram"))
+    if not 1 <= bins <= 1000 or number.dtype.kind == "c":
+        raise Refused("histogram takes a tensor of real numbers, and 1 to 1000 bins")
+    finite = number.astype(np.float64)[np.isfinite(number)]
+    if not finite.size:
+        raise Refused("there are no finite elements")
+    with np.errstate(all="ignore"):
+        try:
+            counts, ends = np.histogram(finite, bins)
+        except ValueError:
+            raise Refused("the elements lie too far apart, or too near, for bins of the same width") from None
+    return np.stack([ends[:-1], ends[1:], counts.astype(np.float64)], axis=1)
+
+
+def _where(values: tuple[Value | str, ...]) -> Value:
+    if len(values) != 3 or any(isinstance(it, str) for it in values):
+        raise Refused("where takes a condition and two tensors")
+    condition, yes, other = (numbers(it) for it in values)
+    _limit(np.broadcast_to(np.False_, condition.shape), yes)
+    _limit(np.broadcast_to(np.False_, np.broadcast_shapes(condition.shape, yes.shape)), other)
+    return np.asarray(np.where(condition.astype(np.bool_), yes, other))
 
 
 def _shape(values: tuple[Value | str, ...]) -> Value:
@@ -593,6 +664,13 @@ FUNCTIONS: Mapping[str, Callable[[tuple[Value | str, ...]], Value | str]] = {
     "all": _reduced("all", np.all),
     "min": _reduced("min", np.min),
     "max": _reduced("max", np.max),
+    "sum": _sum,
+    "mean": _reduced("mean", lambda it: np.mean(it.astype(np.float64) if it.dtype.kind != "c" else it)),
+    "norm": _reduced("norm", lambda it: np.sqrt(np.sum(np.square(np.abs(it.astype(np.complex128)))))),
+    "argmax": _position("argmax", np.argmax),
+    "argmin": _position("argmin", np.argmin),
+    "histogram": _histogram,
+    "where": _where,
     "abs": _each("abs", np.abs),
     "isnan": _each("isnan", np.isnan),
     "isinf": _each("isinf", np.isinf),
@@ -601,4 +679,5 @@ FUNCTIONS: Mapping[str, Callable[[tuple[Value | str, ...]], Value | str]] = {
     "dtype": _dtype,
     "ulp": _ulp,
 }
-"""The functions of the language."""
+"""The functions of the language. They compute in double precision and 64-bit integers, for a person to look at: no
+function is an operator of ONNX."""

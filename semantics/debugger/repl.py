@@ -1,6 +1,7 @@
 """The terminal face: reads lines, gives them to the command table, writes what it answers.
 
-It holds no debugging logic: an empty line repeats the last move, Ctrl-C stops what runs, and that is all.
+It holds no debugging logic: an empty line repeats the last move, Ctrl-C stops what runs or drops the
+line, and that is all.
 """
 
 from __future__ import annotations
@@ -15,10 +16,14 @@ from shutil import get_terminal_size
 from types import FrameType
 from typing import Final
 
+import rich_click as click
+
+from ..model.path import quote
+from .commands.scripting import following, separate
 from .commands.table import completions, execute, lookup
 from .display.answers import Answer, Quit, Refusal, Stop
 from .display.rendering import lines, prompt, to_json
-from .session.session import Session, where
+from .session.session import Outcome, Session, where
 from .timeline.history import Refused
 
 GOOD, FINDING, REFUSED = 0, 1, 2
@@ -50,16 +55,52 @@ def batch(
             continue
         if echo and not json:
             write(f"{prompt(where(session))}{_single(text)}\n")
-        outcome = execute(session, text)
-        session = outcome.session
-        show(outcome.answer, write, json=json)
-        if isinstance(outcome.answer, Quit):
-            return session, code, True
-        if isinstance(outcome.answer, Refusal):
-            return session, REFUSED, False
-        if isinstance(outcome.answer, Stop) and outcome.answer.reason in ("catch", "stuck"):
-            code = FINDING
+        for outcome in _outcomes(session, text):
+            session = outcome.session
+            show(outcome.answer, write, json=json)
+            code = max(code, _code(outcome.answer))
+            if isinstance(outcome.answer, Quit):
+                return session, code, True
+        if code == REFUSED:
+            return session, code, False
     return session, code, False
+
+
+def _outcomes(session: Session, line: str) -> Iterator[Outcome]:
+    """The outcomes of the commands of a line, one after the other, and of those that follow the stops which are met;
+    none comes after one that was refused or interrupted."""
+    left = list(separate(session, line))
+    while left:
+        outcome = execute(session, left.pop(0))
+        yield outcome
+        session = outcome.session
+        if isinstance(outcome.answer, Refusal | Quit) or getattr(outcome.answer, "reason", "") == "pause":
+            return
+        left[:0] = following(session, outcome.answer)
+
+
+def _code(answer: Answer) -> int:
+    met = isinstance(answer, Stop) and answer.reason in ("catch", "stuck")
+    return REFUSED if isinstance(answer, Refusal) else FINDING if met else GOOD
+
+
+def settings(session: Session, file: Path, write: Write) -> Session:
+    """The session after the lines of a file of settings, which may not be there; a line that is refused is told."""
+    try:
+        rows = file.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return session
+    except (OSError, UnicodeDecodeError) as error:
+        write(f"{quote(str(file))}: cannot be read: {getattr(error, 'strerror', None) or 'it is no text in UTF-8'}\n")
+        return session
+    for number, line in enumerate(rows, 1):
+        if not line.strip() or line.strip().startswith("#"):
+            continue
+        for outcome in _outcomes(session, line.strip()):
+            session = outcome.session
+            if isinstance(outcome.answer, Refusal):
+                write(f"{quote(str(file))}, line {number}: {outcome.answer.message}\n")
+    return session
 
 
 def interactive(session: Session, write: Write, *, json: bool = False) -> int:
@@ -71,38 +112,44 @@ def interactive(session: Session, write: Write, *, json: bool = False) -> int:
     code, last = GOOD, ""
     with _terminal(current, terminal), _interrupts(pause):
         while True:
-            line = _read(prompt(where(current[0])) if terminal and not json else "", write)
-            if line is None:
+            try:
+                line = input(prompt(where(current[0])) if terminal and not json else "")
+            except EOFError:
+                write("\n" if terminal and not json else "")
                 return code
+            except KeyboardInterrupt:  # no empty line: nothing is repeated, by the next one neither
+                write("\n")
+                last = ""
+                continue
             text = line.strip() or last
             if not text or text.startswith("#"):
                 continue
-            last = text if _repeats(text) else ""
+            last = text if _repeats(current[0], text) else ""
             pause.asked, pause.running = False, True
+            before = current[0]
             try:
-                outcome = execute(current[0], text)
+                for outcome in _outcomes(current[0], text):
+                    current[0] = outcome.session
+                    show(outcome.answer, write, json=json)
+                    if isinstance(outcome.answer, Quit):
+                        return code
+                    code = code if terminal else max(code, _code(outcome.answer))
             except KeyboardInterrupt:
-                write("interrupted: the position is unchanged\n")
-                continue
+                write(f"interrupted{': the position is unchanged' if current[0] is before else ''}\n")
             finally:
                 pause.running = False
-            current[0] = outcome.session
-            show(outcome.answer, write, json=json)
-            if isinstance(outcome.answer, Quit):
-                return code
-            if not terminal:
-                answer = outcome.answer
-                met = isinstance(answer, Stop) and answer.reason in ("catch", "stuck")
-                code = max(code, REFUSED if isinstance(answer, Refusal) else FINDING if met else GOOD)
 
 
 def show(answer: Answer, write: Write, *, json: bool) -> None:
-    """Writes an answer."""
+    """Writes an answer; at a terminal one that is longer goes through the pager."""
     if json:
         write(f"{to_json(answer)}\n")
+        return
+    text = "".join(f"{line}\n" for line in lines(answer, _width()))
+    if sys.stdin.isatty() and sys.stdout.isatty() and text.count("\n") >= get_terminal_size().lines:
+        click.echo_via_pager(text)
     else:
-        for line in lines(answer, _width()):
-            write(f"{line}\n")
+        write(text)
 
 
 def _width() -> int | None:
@@ -114,22 +161,11 @@ def _single(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _repeats(text: str) -> bool:
+def _repeats(session: Session, text: str) -> bool:
     try:
-        return lookup(text)[0].moves
+        return all(lookup(it)[0].moves for it in separate(session, text))
     except Refused:
         return False
-
-
-def _read(text: str, write: Write) -> str | None:
-    try:
-        return input(text)
-    except EOFError:
-        write("\n" if text else "")
-        return None
-    except KeyboardInterrupt:
-        write("\n")
-        return ""
 
 
 @contextmanager

@@ -33,8 +33,8 @@ from ..operators.application import Stuck
 from .display.answers import Hit
 from .display.texts import element_text, subnormal, type_of_value, value_lines
 from .expressions import FUNCTIONS, Context, Expression, evaluate, holds, parse
-from .timeline.history import History, Moment, Refused, base, is_end_of_body, levels, next_path
-from .timeline.names import Instance, Nodes, value_of_instance
+from .timeline.history import History, Moment, Refused, Transition, base, is_end_of_body, levels, next_path
+from .timeline.names import Instance, Nodes, lies_in, value_of_instance
 
 KINDS: Final = ("nan", "inf", "overflow", "subnormal", "precondition", "undefined", "divergence")
 """Faults to catch. overflow: an infinity of finite inputs. precondition: a requirement fails, so the run is stuck.
@@ -114,6 +114,14 @@ def _finite_inputs(history: History, moment: Moment) -> bool:
         if isinstance(value, np.ndarray) and is_float(value.dtype) and not np.isfinite(value).all():
             return False
     return True
+
+
+def _reads(history: History, moment: Moment, what: str) -> bool:
+    """True where the transition to a moment has read a value with the fault."""
+    before = history.at(moment.index - 1).state
+    values = (value_of(before, t) for t in tensors_read(before, moment))
+    masks = (mask_of(it, what) for it in values if isinstance(it, np.ndarray) and it.dtype != object)
+    return any(mask is not None and bool(mask.any()) for mask in masks)
 
 
 def _open(history: History, moment: Moment) -> Iterator[Fault]:
@@ -367,7 +375,8 @@ class Watch:
 class Catch:
     """Stop where something happens: nan, inf, overflow, subnormal, precondition, undefined, divergence.
 
-    of: only at these nodes. reference: the recorded run, for divergence. condition: as it was before the node fired.
+    of: only at these nodes. everywhere: a nan or inf also where the node has read one. reference: the recorded run, for
+    divergence. condition: as it was before the node fired.
     """
 
     number: int
@@ -375,6 +384,7 @@ class Catch:
     what: str
     of: Nodes | None = None
     reference: Reference | None = None
+    everywhere: bool = False
     condition: Expression | None = None
     once: bool = False
     enabled: bool = True
@@ -427,21 +437,29 @@ def breakpoint_met(history: History, stop: Breakpoint, index: int) -> Hit | None
 
 
 def _reached(history: History, stop: Breakpoint, index: int) -> bool:
-    moment = history.at(index)
-    if moment.next is None or is_end_of_body(moment):
-        return False
-    if moment.next not in stop.at.nodes and not _called(history, stop, moment):
-        return False
-    if stop.at.path and next_path(moment) != stop.at.path:
+    if not comes_next(history, stop.at, index):
         return False
     return stop.condition is None or holds(stop.condition, Context(history, index))
 
 
-def _called(history: History, stop: Breakpoint, moment: Moment) -> bool:
-    """True where one of the calls begins here."""
-    if not stop.at.calls:
+def comes_next(history: History, wanted: Nodes, index: int) -> bool:
+    """True where one of the nodes comes next at a moment, one of the calls begins, or one of the graphs has come to its
+    end."""
+    moment = history.at(index)
+    if moment.next is None or is_end_of_body(moment):
+        frame = moment.state.frame
+        here = frame.graph in wanted.returns and not (history.stuck is not None and index == history.last)
+        return here and (not wanted.path or lies_in(frame.prefix.rstrip("/"), wanted.path))
+    if moment.next not in wanted.nodes and not _called(history, wanted, moment):
         return False
-    beginning = stop.at.calls.intersection(str(it) for it in levels(moment.state, moment.next))
+    return not wanted.path or lies_in(next_path(moment), wanted.path)
+
+
+def _called(history: History, wanted: Nodes, moment: Moment) -> bool:
+    """True where one of the calls begins here."""
+    if not wanted.calls:
+        return False
+    beginning = wanted.calls.intersection(str(it) for it in levels(moment.state, moment.next))
     return bool(beginning.difference(str(it) for it in base(history, moment.index)))
 
 
@@ -572,14 +590,23 @@ def bytes_text(state: State, offset: int, length: int) -> str:
 
 def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
     came = moment.came
-    if came is None or (stop.of is not None and came.node not in stop.of.nodes):
+    if came is None or (stop.of is not None and not _of_these(history.model, stop.of, came)):
         return None
     if stop.condition is not None and not holds(stop.condition, Context(history, moment.index - 1)):
         return None
     if stop.what == "divergence" and stop.reference is not None:
         return divergence(stop.reference, moment, stop.number)
     fault = next(iter(faults(history, moment, stop.what)), None)
+    if fault is not None and stop.what in ("nan", "inf") and not stop.everywhere and _reads(history, moment, stop.what):
+        return None
     return None if fault is None else caught(stop.number, fault, came.path)
+
+
+def _of_these(model: Model, wanted: Nodes, came: Transition) -> bool:
+    """True where the node that fired is one of some nodes, or in one of some calls."""
+    if came.node not in wanted.nodes and wanted.calls.isdisjoint(model.nodes[came.node].calls):
+        return False
+    return not wanted.path or lies_in(came.path, wanted.path)
 
 
 def caught(number: int, fault: Fault, node: str) -> Hit:
@@ -606,7 +633,9 @@ def describe(stop: Stop) -> tuple[str, str, str]:
         return "log" if stop.log is not None else "tbreak" if stop.once else "break", stop.text, _extra(stop)
     if isinstance(stop, Watch):
         return f"watch {stop.access}", stop.text, _extra(stop)
-    return "catch", stop.what if stop.of is None else f"{stop.what} at {quote(stop.of.text)}", ""
+    where = f" at {quote(stop.of.text)}" if stop.of is not None else ""
+    plain = stop.what not in ("nan", "inf") or stop.of is not None
+    return "catch", f"{stop.what}{where}", "" if plain else "everywhere" if stop.everywhere else "where generated"
 
 
 def watched(model: Model, stop: Watch) -> str:

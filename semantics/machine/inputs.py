@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -200,21 +202,48 @@ def _dims(shape: Iterable[int | str | None]) -> str:
 # ---- Drawing ----------------------------------------------------------------------------------
 
 
-def random_inputs(model: Model, seed: int, given: Iterable[str] = ()) -> tuple[dict[str, Value], tuple[str, ...]]:
+def random_inputs(
+    model: Model, seed: int, given: Iterable[str] = (), sizes: Mapping[str, int] = MappingProxyType({})
+) -> tuple[dict[str, Value], tuple[str, ...]]:
     """A value for each input that needs one and is not given, and the dimensions left open that were set to 1.
 
     Floats are normally distributed, integers small, booleans and texts any. The same seed gives the same values.
-    Raises ModelError for an input whose type is not declared, or whose shape has no rank or more than 16 GiB.
+    sizes: of dimensions that the model leaves open, by name.
+    Raises ModelError for an input whose type is not declared, or whose shape has no rank or more than 16 GiB, and for a
+    size that no input that is drawn has.
     """
     drawn: dict[str, Value] = {}
     open_sizes: list[str] = []
     skip = set(given)
+    _check_sizes(model, skip, sizes)
     for number, (name, (_, stated, needed)) in enumerate(declared_inputs(model).items()):
         if name in skip or not needed:
             continue
         generator = np.random.Generator(np.random.PCG64([seed, number]))
-        drawn[name] = _drawn(name, stated, generator, open_sizes)
+        drawn[name] = _drawn(name, _sized(stated, sizes), generator, open_sizes)
     return drawn, tuple(dict.fromkeys(open_sizes))
+
+
+def _check_sizes(model: Model, given: set[str], sizes: Mapping[str, int]) -> None:
+    known: dict[str, None] = {}
+    for name, (_, stated, needed) in declared_inputs(model).items():
+        while stated is not None and needed and name not in given:
+            known |= dict.fromkeys(size for size in stated.shape or () if isinstance(size, str) and size)
+            stated = stated.inner
+    for wanted in sizes:
+        if wanted not in known:
+            has = f"those have {', '.join(map(quote, known))}" if known else "those have none that is open"
+            raise ModelError(f"no input that is drawn has a size {quote(wanted)}: {has}")
+
+
+def _sized(stated: ValueType | None, sizes: Mapping[str, int]) -> ValueType | None:
+    """The type with these sizes in place of names."""
+    if stated is None:
+        return None
+    shape = stated.shape
+    if shape is not None:
+        shape = tuple(sizes.get(size, size) if isinstance(size, str) else size for size in shape)
+    return replace(stated, shape=shape, inner=_sized(stated.inner, sizes))
 
 
 def _drawn(name: str, stated: ValueType | None, generator: np.random.Generator, open_sizes: list[str]) -> Value:

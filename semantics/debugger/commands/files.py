@@ -20,7 +20,7 @@ from ..timeline.history import Refused
 
 _HEAD: Final = "# sonnx session 1"
 _LONGEST: Final = 1 << 24
-_PLACING: Final = ("seek", "stepi", "up")
+_PLACING: Final = ("timeline", "seek", "stepi", "up")
 
 
 def _path(text: str) -> Path:
@@ -85,12 +85,15 @@ def heading(session: Session) -> tuple[str, str]:
 
 def _save(session: Session, text: str) -> Answer:
     script = [_HEAD, *heading(session)]
-    for index, line in session.log:
-        script += [f"seek {index}", line]
+    for it in session.log:
+        script += [f"timeline {it.timeline}"] if len(session.timelines) > 1 else []
+        script.append(f"seek {it.index}")
+        script += [f"up {it.frame}"] if it.frame else []
+        script.append(it.line)
     there = {it.number for it in session.stops}
-    gone = [str(number) for number in range(1, session.number) if number not in there]
-    deleted = {it for _, line in session.log if line.startswith("del") for it in line.split()[1:]}
-    script += [f"delete {' '.join(it for it in gone if it not in deleted)}"] if set(gone) - deleted else []
+    deleted = {number for it in session.log if it.line.startswith("delete ") for number in it.line.split()[1:]}
+    spent = [str(it) for it in range(1, session.number) if it not in there and str(it) not in deleted]
+    script += [f"delete {' '.join(spent)}"] if spent else []
     script += [f"timeline {session.timelines.index(session.history)}", f"seek {session.index}"]
     script += [f"stepi {session.phase}"] if session.phase else []
     script += [f"up {session.frame}"] if session.frame else []
@@ -124,7 +127,8 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
         raise Refused(f"{quote(str(path))} is no saved session")
     if tuple(lines[1:3]) != heading(session):
         raise Refused(f"{quote(str(path))} is a session on another model, other inputs or another schedule")
-    again = replace(begin(session.timelines[0].at(0).state), interrupted=session.interrupted)
+    first = session.timelines[0]
+    again = replace(begin(first.at(0).state, kept=first.kept, limit=first.limit), interrupted=session.interrupted)
     for number, line in enumerate(lines[3:], 4):
         there = f"{quote(str(path))}, line {number}"
         try:

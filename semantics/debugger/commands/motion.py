@@ -8,7 +8,8 @@ from dataclasses import replace
 from ..display.answers import Stop
 from ..session import motion
 from ..session.session import Command, Outcome, Session, line_meant, none, whole
-from ..timeline.history import Refused, is_end_of_body
+from ..stops import comes_next
+from ..timeline.history import Refused
 from ..timeline.names import nodes_meant, one_node
 
 Move = Callable[..., Outcome]
@@ -70,15 +71,10 @@ def _seek(session: Session, text: str) -> Outcome:
         return motion.seek(session, max(session.index + int(text), 0))
     if text.isdecimal():
         return motion.seek(session, whole(text))
-    wanted = nodes_meant(session.model, text).nodes
-    if not wanted:
+    if not text:
         raise Refused("seek takes the number of a step, N%, +N, -N, end, a bookmark or a node")
-
-    def about_to_fire(index: int) -> bool:
-        moment = session.history.at(index)
-        return moment.next in wanted and not is_end_of_body(moment)
-
-    return _nearest(session, about_to_fire)
+    wanted = nodes_meant(session.model, text)
+    return _nearest(session, lambda index: comes_next(session.history, wanted, index))
 
 
 def _nearest(session: Session, accept: Callable[[int], bool]) -> Outcome:

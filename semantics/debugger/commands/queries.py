@@ -7,9 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from ...errors import Unsupported
 from ...machine.report import content, sizes, stuck_lines
-from ...machine.state import has_value, node_path, tensor_path, value_of
+from ...machine.state import has_value, node_path, region_of, tensor_path, value_of
+from ...machine.trace.format import Json
 from ...machine.transitions import is_enabled
 from ...model.graph import NodeId
 from ...model.path import quote
@@ -18,8 +21,8 @@ from ...operators.symbolic.statements import definition
 from ...operators.symbolic.values import Undefined
 from ...resources.persistent import items
 from ...resources.process import paused
-from ..display.answers import Answer, Note, Rows, Stop
-from ..display.texts import element_text
+from ..display.answers import Answer, Cell, Note, Rows, Stop, count
+from ..display.texts import element_text, element_value
 from ..expressions import element_meant, tensor_and_subscripts
 from ..queries.explaining import Leaf, Numeral, Row, explanations, left_out, parts, tree_text
 from ..queries.explaining import Part as Taken
@@ -31,6 +34,7 @@ from ..queries.sources import (
     Sources,
     application_of,
     chain,
+    edit_text,
     nonfinite_kind,
     origin,
     text_of,
@@ -56,7 +60,7 @@ from ..timeline.names import one_node, stored_region, value_of_instance
 from .stops import catch_meant
 
 _FEW: Final = 8
-_SECONDS: Final = 10  # that a search takes where nothing is said
+_SECONDS: Final = 8  # that a search takes where nothing is said
 _TERMS: Final = 12
 _MANY: Final = 40
 _BAR: Final = 24
@@ -65,7 +69,8 @@ _BAR: Final = 24
 def _element(session: Session, text: str) -> tuple[Sources, Element]:
     said = expression(session, text)
     instance, index, _ = element_meant(said, context(session))
-    return Sources(session.history, session.index), Element(instance, index)
+    sources = Sources(session.history, session.index)
+    return sources, sources.element(instance, index, session.index)
 
 
 # ---- Where a value comes from -----------------------------------------------------------------
@@ -77,10 +82,10 @@ def _origin(session: Session, text: str) -> Answer:
     end = time.monotonic() + (_SECONDS if seconds is None else whole(seconds, least=1))
     sources, element = _element(session, text)
 
-    def over() -> bool:
-        return session.interrupted() or time.monotonic() > end
+    def over(more: float = 0) -> bool:
+        return session.interrupted() or time.monotonic() > end + more
 
-    computed_from = origin(sources, element, None if depth is None else whole(depth, least=1), over)
+    computed_from = origin(sources, element, None if depth is None else whole(depth, least=1), over, lambda: over(1.5))
     rows = [*_parts("data", computed_from.data), *_parts("control", computed_from.control)]
     headings = ("read as", "tensor", "kind", "elements", "which")
     return Rows(f"{text_of(element)} was computed from", headings, tuple(rows), _remarks(computed_from))
@@ -95,17 +100,31 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
             f"{len(computed_from.steps)} steps took part, {computed_from.steps[0]} to {computed_from.steps[-1]}"
         )
     if computed_from.cut:
-        notes.append("the search was cut off: what is called computed was not followed; -t SECONDS gives it time")
+        more_time = "-t SECONDS gives it more time, " if computed_from.cut == "time" else ""
+        notes.append(
+            f"cut off after {computed_from.followed} elements, {computed_from.left} more are known; those called"
+            f" computed were not followed: {more_time}-d N goes through N nodes only"
+        )
+        some = [f"{it.instance.path} ({it.kind})" for it in (computed_from.beyond or ())]
+        more = f" and {len(some) - _FEW} more" if len(some) > _FEW else ""
+        if some:
+            notes.append(f"tensor by tensor, that comes from no more than {', '.join(some[:_FEW])}{more}")
+    edited = [it for it in (*computed_from.data, *computed_from.control) if it.edited is not None]
+    notes += dict.fromkeys(f"{it.instance.path}: {edit_text(it.edited)}" for it in edited if it.edited is not None)
     notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]
     return tuple(notes)
 
 
-def _parts(read: str, parts: tuple[Part, ...]) -> list[tuple[str, ...]]:
-    return [(read, part.instance.path, part.kind, _count(part), _which(part)) for part in parts]
+def _parts(read: str, parts: tuple[Part, ...]) -> list[tuple[str | Cell, ...]]:
+    return [(read, part.instance.path, part.kind, _count(part), Cell(_which(part), _indices(part))) for part in parts]
 
 
-def _count(part: Part) -> str:
-    return "all" if part.whole else str(len(part.elements))
+def _count(part: Part) -> Cell:
+    return Cell("all", "all") if part.whole else count(len(part.elements))
+
+
+def _indices(part: Part) -> Json:
+    return [list(it) for it in part.elements]
 
 
 def _which(part: Part) -> str:
@@ -125,7 +144,7 @@ def _why(session: Session, text: str) -> Answer:
         return Note((f"{text_of(element)} is a number, and so is all that it was computed of",))
     many = links if len(links) <= _MANY else (*links[: _MANY // 2], *links[-_MANY // 2 :])
     rows = tuple(
-        (it.kind, text_of(it.element), it.value, "" if it.at is None else str(it.at), it.node, it.why) for it in many
+        (it.kind, text_of(it.element), _element_cell(sources, it.element), count(it.at), it.node, it.why) for it in many
     )
     notes = () if len(many) == len(links) else (f"{len(links) - len(many)} more in the middle",)
     headings = ("what", "element", "value", "step", "node", "why")
@@ -133,9 +152,7 @@ def _why(session: Session, text: str) -> Answer:
 
 
 def _kind(sources: Sources, element: Element) -> str:
-    import numpy as np
-
-    value = sources.value(element.instance)
+    value = sources.value(element)
     if not isinstance(value, np.ndarray) or element.index is None:
         return "what it is"
     return {"nan": "not a number", "inf": "infinite", "": "a number"}[
@@ -147,6 +164,9 @@ def _explain(session: Session, text: str) -> Answer:
     text, limit = option(text, "-n")
     sources, element = _element(session, text)
     at, source = through_copies(sources, element)
+    if source.edited is not None:
+        copied = "" if at == element else f"{text_of(element)} is a copy of it"
+        return Note((f"{text_of(at)} was {edit_text(source.edited)}", *((copied,) if copied else ())))
     if source.at is None or source.node is None:
         return Note((f"{text_of(at)} was there from the start: it is {'an input' if at == element else 'copied'}",))
     if source.tree is None:
@@ -170,7 +190,7 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
     ]
     notes.append(operator.doc.partition(". ")[0].rstrip(".") + ".")
     if source.control:
-        some = " ".join(text_of(it) for it in source.control[:_FEW])
+        some = " ".join(_valued(sources, it) for it in source.control[:_FEW])
         rest = f" and {len(source.control) - _FEW} more" if len(source.control) > _FEW else ""
         notes.append(f"decided by {some}{rest}")
     notes += [text for part in taken if (text := left_out(part))]
@@ -180,16 +200,32 @@ def _explained(sources: Sources, element: Element, source: Source, limit: int) -
     return Rows(f"{text_of(element)} = {node.op_type}", headings, tuple(rows), tuple(notes))
 
 
-def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str, ...]:
+def _element_cell(sources: Sources, element: Element) -> str | Cell:
+    value = sources.value(element)
+    if element.index is None or not isinstance(value, np.ndarray):
+        return ""
+    one = np.asarray(value[element.index], value.dtype)
+    return Cell(element_text(one), element_value(one))
+
+
+def _valued(sources: Sources, element: Element) -> str:
+    value = sources.value(element)
+    if element.index is None or not isinstance(value, np.ndarray):
+        return text_of(element)
+    return f"{text_of(element)} = {element_text(np.asarray(value[element.index], value.dtype))}"
+
+
+def _term(part: Taken, row: Row, names: dict[int, str], called: dict[int, str]) -> tuple[str | Cell, ...]:
     number = "" if row.number is None else str(row.number)
     value, whole = element_text(row.tree.value), row.tree is part.tree
     numbers = value
     if not isinstance(row.tree, Leaf | Numeral):
         calculated = tree_text(row.tree, names, called, whole=whole, numbers=True)
         numbers = value if calculated == value else f"{calculated} = {value}"
-    so_far = "" if row.so_far is None else element_text(row.so_far)
+    so_far = "" if row.so_far is None else Cell(element_text(row.so_far), element_value(row.so_far))
     label = ".".join(it for it in (part.name, number) if it) or "0"
-    return label, tree_text(row.tree, names, called, whole=whole), numbers, so_far
+    term = Cell(numbers, element_value(row.tree.value))
+    return label, tree_text(row.tree, names, called, whole=whole), term, so_far
 
 
 # ---- Writers, readers and memory ---------------------------------------------------------------
@@ -199,22 +235,41 @@ def _last_write(session: Session, text: str) -> Answer:
     text = text.strip()
     if text[:1].isdecimal():
         return _write_of_byte(session, whole(text))
-    instance, _ = tensor_and_subscripts(expression(session, text), context(session))
-    at = Sources(session.history, session.index).written(instance)
+    said = expression(session, text)
+    instance, subscripts = tensor_and_subscripts(said, context(session))
+    sources = Sources(session.history, session.index)
+    index = element_meant(said, context(session))[1] if subscripts else None
+    edited = sources.edited(sources.element(instance, index, session.index))
+    name = text_of(Element(instance, index))
+    notes = () if edited is None else (f"{name} was {edit_text(edited)}: seek {edited.first} is right after",)
+    at = sources.written(instance)
     if at is None:
         there = value_of_instance(session.history, session.index, instance) is not None
-        return Note((f"{instance.path} {'has been there from the start' if there else 'has no value yet'}",))
+        return Note((*notes, f"{instance.path} {'has been there from the start' if there else 'has no value yet'}"))
     came = session.history.at(at).came
     line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
-    return Note((f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before",))
+    return Note((*notes, f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before"))
 
 
 def _write_of_byte(session: Session, address: int) -> Answer:
     history = session.history
     if address >= session.state.store.memory.size:
         raise Refused(f"the memory has {session.state.store.memory.size} bytes")
-    for index in range(session.index, 0, -1):
+    for index in range(session.index, -1, -1):
         moment = history.at(index)
+        for timeline in reversed(history.edits):
+            place = (
+                None
+                if timeline.first != index or timeline.edit is None
+                else region_of(moment.state, timeline.edit.tensor)
+            )
+            if (
+                timeline.edit is not None
+                and place is not None
+                and place.offset <= address < place.offset + place.length
+            ):
+                inside = f"byte {address - place.offset} of {place.length} of {timeline.edit.path}"
+                return Note((f"byte {address} is {inside}, {edit_text(timeline)}",))
         if moment.came is None:
             continue
         for t, place in zip(moment.came.tensors, moment.came.places, strict=True):
@@ -250,9 +305,9 @@ def _who_reads(session: Session, text: str) -> Answer:
     for n in program.readers.get(instance.tensor, ()):
         node = program.model.nodes[n]
         steps = fired.get(n, [])
-        line = str(session.listing.of_node.get(n, 0))
+        line = count(session.listing.of_node.get(n, 0))
         used = "" if element is None or not steps else _used(session, steps[-1], n, instance.tensor, element)
-        rows.append((node.path, line, _steps(steps), used))
+        rows.append((node.path, line, Cell(_steps(steps), list[Json](steps)), used))
     return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
 
 
@@ -264,8 +319,6 @@ def _steps(steps: list[int]) -> str:
 
 
 def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]) -> str:
-    import numpy as np
-
     before = session.history.at(at - 1).state
     node = before.program.model.nodes[n]
     try:
@@ -273,7 +326,7 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
     except (Unsupported, Undefined):
         return "not known"
     readers: list[str] = []
-    count = 0
+    readers_count = 0
     for position, out in enumerate(node.outputs):
         value = None if out is None else value_of(session.history.at(at).state, out)
         if not isinstance(value, np.ndarray) or value.size > 512:
@@ -281,16 +334,16 @@ def _used(session: Session, at: int, n: NodeId, t: int, element: tuple[int, ...]
         for index in np.ndindex(value.shape):
             reads = explain(position, index).footprint.data
             if any(element in reads.get(i, ()) for i, it in enumerate(node.inputs) if it == t):
-                count += 1
+                readers_count += 1
                 readers.append(f"{list(index)}" if position == 0 else f"{position}:{list(index)}")
-    return " ".join(readers[:_FEW]) + (f" and {count - _FEW} more" if count > _FEW else "") or "none"
+    return " ".join(readers[:_FEW]) + (f" and {readers_count - _FEW} more" if readers_count > _FEW else "") or "none"
 
 
 def _memory(session: Session, text: str) -> Answer:
     none(text)
     history = session.history
-    count = history.last + 1
-    chosen = sorted({round(i * (count - 1) / max(min(count, _MANY) - 1, 1)) for i in range(min(count, _MANY))})
+    known = history.last + 1
+    chosen = sorted({round(i * (known - 1) / max(min(known, _MANY) - 1, 1)) for i in range(min(known, _MANY))})
     in_use = {i: sum(len(it) for _, it in items(history.at(i).state.store.memory.segments)) for i in chosen}
     peak = max(in_use.values(), default=0) or 1
     rows = []
@@ -298,7 +351,15 @@ def _memory(session: Session, text: str) -> Answer:
         moment = history.at(index)
         written = 0 if moment.came is None else moment.came.written
         node = "" if moment.came is None else moment.came.path
-        rows.append((str(index), sizes(used), sizes(written), "#" * round(_BAR * used / peak), node))
+        rows.append(
+            (
+                count(index),
+                count(used, sizes(used)),
+                count(written, sizes(written)),
+                "#" * round(_BAR * used / peak),
+                node,
+            )
+        )
     return Rows("memory in use over time", ("step", "in use", "written", "", "by"), tuple(rows))
 
 
@@ -441,7 +502,7 @@ COMMANDS = (
     Command("why-branch", answered(_why_branch), "What decided about a branch, or another run of a body.", "[NODE]",
             (), ("why-branch", "why-branch op:If"), "node"),
     Command("find", _find, "Go to the first fault of the whole run: what catch knows.", "WHAT [FILE] [at NODE]",
-            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "node"),
+            (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "fault"),
     Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
             " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
     Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),

@@ -10,14 +10,23 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
 
+from ...model.graph import GraphId
 from ...model.path import quote, resolve
 from ...operators.application import Program
 from .. import expressions
 from ..display.answers import Note
-from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, whole, words
+from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, unquoted, whole, words
 from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
-from ..timeline.history import Refused
-from ..timeline.names import Nodes, nodes_meant, tensors_by_name, value_of_instance
+from ..timeline.history import Refused, is_end_of_body
+from ..timeline.names import (
+    Instance,
+    Nodes,
+    nodes_meant,
+    returns_meant,
+    stored_region,
+    tensors_by_name,
+    value_of_instance,
+)
 
 CHANGES = ("old", "new")
 """Facts of a write, for the condition of a watch."""
@@ -134,26 +143,28 @@ def _text(word: str) -> str:
         except ValueError:
             raise Refused(f"{word} is no text in quotes") from None
         return str(decoded)
-    return _unquoted(word)
+    return unquoted(word)
 
 
 def _nodes(session: Session, text: str) -> Nodes:
-    """The nodes of a line, the ones that a text means, or the next one where nothing is said."""
-    if not text:
-        n = session.moment.next
-        if n is None:
-            raise Refused("nothing comes next here: say where to stop")
-        return Nodes(session.model.nodes[n].path, frozenset((n,)))
+    """What stands on a line, what a text means, or what comes next where nothing is said."""
+    moment = session.moment
+    if text == "return" or (not text and (moment.next is None or is_end_of_body(moment))):
+        return _return_of(session, moment.state.frame.graph)
+    if not text and moment.next is not None:
+        return Nodes(session.model.nodes[moment.next].path, frozenset((moment.next,)))
     if text.isdecimal():
-        number = line_meant(session, text)
-        line = session.listing.lines[number - 1]
+        line = session.listing.stop_at(line_meant(session, text))
         if line.kind == "call":
             return Nodes(line.call, frozenset(), frozenset((line.call,)))
-        at = session.listing.node_at(number)
-        if at is None:
-            raise Refused(f"there is no node on line {number} or behind it")
-        return Nodes(session.model.nodes[at].path, frozenset((at,)))
+        if line.node is None:
+            return _return_of(session, line.graph or 0)
+        return Nodes(session.model.nodes[line.node].path, frozenset((line.node,)))
     return nodes_meant(session.model, text[1:-1] if text[0] in '"`' and text[-1] == text[0] else text)
+
+
+def _return_of(session: Session, graph: GraphId) -> Nodes:
+    return returns_meant(session.model, session.model.graphs[graph].path)
 
 
 # ---- Watches ----------------------------------------------------------------------------------
@@ -171,6 +182,8 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         said = expression(session, text)
         where = context(session)
         instance, subscripts = expressions.tensor_and_subscripts(said, where)
+        if access in ("write", "change"):
+            _check_written(session, instance)
         element = None
         if subscripts:
             value = value_of_instance(session.history, session.index, instance)
@@ -191,6 +204,14 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
     return run
 
 
+def _check_written(session: Session, instance: Instance) -> None:
+    """Refuses tensors that no step writes."""
+    stored = stored_region(session.history.at(0).state, instance.tensor) is not None
+    if stored or instance.tensor in session.model.graphs[0].inputs:
+        what = "is stored in the model" if stored else "is an input"
+        raise Refused(f"{instance.path} {what}: no step writes it; rwatch stops where it is read")
+
+
 # ---- Catches ----------------------------------------------------------------------------------
 
 
@@ -201,16 +222,17 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
     matching = [what] if what in KINDS else [it for it in KINDS if what and it.startswith(what)]
     if len(matching) != 1:
         raise Refused(f"{verb} what?", tuple(matching or KINDS))
-    text, at = option(" ".join(parts[1:]), "at")
+    everywhere = verb == "find" or "everywhere" in parts[1:]
+    text, at = option(" ".join(it for it in parts[1:] if it != "everywhere"), "at")
     of = None if at is None else nodes_meant(session.model, at)
     reference = None
     if matching[0] == "divergence":
         if not text.strip():
             raise Refused(f"{verb} divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
-        reference = open_reference(Path(_unquoted(text.strip())), session.model)
+        reference = open_reference(Path(unquoted(text.strip())), session.model)
     elif text.strip():
         raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
-    return Catch(session.number, matching[0], matching[0], of, reference)
+    return Catch(session.number, matching[0], matching[0], of, reference, everywhere=everywhere or of is not None)
 
 
 def _catch(session: Session, text: str) -> Outcome:
@@ -218,14 +240,10 @@ def _catch(session: Session, text: str) -> Outcome:
     return _added(session, replace(catch_meant(session, text, "catch"), condition=condition))
 
 
-def _unquoted(text: str) -> str:
-    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
-
-
 # ---- All of them ------------------------------------------------------------------------------
 
 
-def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Session, str], Outcome]:
+def _changed(change: Callable[[Stop], Stop | None], verb: str) -> Callable[[Session, str], Outcome]:
     def run(session: Session, text: str) -> Outcome:
         numbers = {whole(it, least=1) for it in words(text)} or {it.number for it in session.stops}
         missing = numbers - {it.number for it in session.stops}
@@ -233,7 +251,8 @@ def _changed(change: Callable[[Stop], Stop | None], what: str) -> Callable[[Sess
             raise Refused(f"there is no stop {min(missing)}: see info breakpoints")
         kept = (change(it) if it.number in numbers else it for it in session.stops)
         done = replace(session, stops=tuple(it for it in kept if it is not None))
-        return Outcome(done, Note((f"{what}: {', '.join(map(str, sorted(numbers))) or 'none'}",)))
+        mine = [str(it) for it in sorted(numbers)]
+        return Outcome(done, Note((f"{verb}d: {', '.join(mine) or 'none'}",)), f"{verb} {' '.join(mine)}")
 
     return run
 
@@ -251,10 +270,10 @@ def _condition(session: Session, text: str) -> Outcome:
 
 
 COMMANDS = (
-    Command("break", _break(once=False), "Stop before a node fires: by line, path, name, operator, function or glob.",
-            "[LINE|NODE] [hit N] [if EXPR]", ("b",),
+    Command("break", _break(once=False), "Stop before a node fires, a call begins or a graph returns: by line, path,"
+            " name, operator, function or glob.", "[LINE|NODE|return [GRAPH]] [hit N] [if EXPR]", ("b",),
             ("break 12", "break op:Conv", "break conv_*", "break function:local::F", "break op:Add if x[0] > 1",
-             "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
+             "break return /3:Loop.body", "break /3:Loop.body@2/0:Add hit 1"), "node", keeps=True),
     Command("tbreak", _break(once=True), "The same, once.", "[LINE|NODE] [hit N] [if EXPR]", (), ("tbreak 12",),
             "node", keeps=True),
     Command("log", _log, "Say something whenever a node comes next, and go on; {expressions} stand in braces.",
@@ -270,15 +289,17 @@ COMMANDS = (
     Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
             ("awatch x",), "tensor", keeps=True),
     Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
-            " fails, or at a divergence from a recorded run.", "WHAT [FILE] [at NODE] [if EXPR]", (),
-            ("catch nan", "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
-            "node", keeps=True),
+            " fails, or at a divergence from a recorded run. A nan or inf counts where a node that reads none"
+            " writes it; `everywhere`, or at a named node, also where one is passed on.",
+            "WHAT [FILE] [everywhere|at NODE] [if EXPR]", (), ("catch nan", "catch nan everywhere",
+             "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),
+            "fault", keeps=True),
     Command("condition", _condition, "Give a breakpoint or watch a condition, or none.", "NUMBER [EXPR]", (),
-            ("condition 1 x[0] > 2",), keeps=True),
-    Command("delete", _changed(lambda _: None, "deleted"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
-            ("delete 1",), keeps=True),
-    Command("disable", _changed(lambda it: replace(it, enabled=False), "disabled"), "Pass over stops.", "[NUMBER ...]",
-            (), ("disable 1",), keeps=True),
-    Command("enable", _changed(lambda it: replace(it, enabled=True), "enabled"), "Mind stops again.", "[NUMBER ...]",
-            (), ("enable 1",), keeps=True),
+            ("condition 1 x[0] > 2",), "stop", keeps=True),
+    Command("delete", _changed(lambda _: None, "delete"), "Remove stops, all where none is named.", "[NUMBER ...]", (),
+            ("delete 1",), "stop", keeps=True),
+    Command("disable", _changed(lambda it: replace(it, enabled=False), "disable"), "Pass over stops.", "[NUMBER ...]",
+            (), ("disable 1",), "stop", keeps=True),
+    Command("enable", _changed(lambda it: replace(it, enabled=True), "enable"), "Mind stops again.", "[NUMBER ...]",
+            (), ("enable 1",), "stop", keeps=True),
 )  # fmt: skip

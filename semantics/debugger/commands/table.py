@@ -10,24 +10,32 @@ from typing import Final
 
 from ...errors import ModelError, Unsupported
 from ...model.path import quote
-from ..display.answers import Answer, Note, Quit, Refusal, Rows
+from ..display.answers import Answer, Note, Quit, Refusal, Rows, Stop
 from ..expressions import FUNCTIONS, SPECIALS
-from ..inspection.items import said
-from ..session.session import Command, Outcome, Session, answered, none
+from ..inspection.items import said as said_name
+from ..session.session import Command, Outcome, Said, Session, answered, none, words
+from ..stops import KINDS
 from ..timeline.history import Refused
-from ..timeline.names import tensors_by_name
-from . import files, motion, queries, stops, timeline, values
+from ..timeline.names import function_called, name_of_call, tensors_by_name
+from . import files, motion, queries, scripting, stops, timeline, values
+from .scripting import displayed
+
+_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*")
 
 
 def execute(session: Session, line: str) -> Outcome:
     """The session after a command line, and the answer; a Refusal leaves the session as it was."""
+    if "\0" in line:  # no file has a name with it
+        return Outcome(session, Refusal("a command has no NUL character"))
     try:
         command, arguments = lookup(line)
         outcome = command.run(session, arguments)
+        if isinstance(outcome.answer, Stop) and outcome.session.displays:
+            outcome = replace(outcome, answer=replace(outcome.answer, displayed=displayed(outcome.session)))
         if command.keeps and outcome.session != session:
-            return replace(
-                outcome, session=replace(outcome.session, log=(*outcome.session.log, (session.index, line.strip())))
-            )
+            timeline = session.timelines.index(session.history)
+            again = Said(timeline, session.index, session.frame, outcome.again or line.strip())
+            return replace(outcome, session=replace(outcome.session, log=(*outcome.session.log, again)))
         return outcome
     except Refused as refused:
         return Outcome(session, Refusal(refused.message, refused.candidates))
@@ -70,14 +78,23 @@ def completions(session: Session, line: str) -> tuple[str, ...]:
         return ()
     if command.name == "help":
         return tuple(sorted(name for name in NAMES if name.startswith(last)))
-    if command.completes == "file":
+    said = words(front)
+    if command.completes == "file" or (command.name == "set" and said[-1] == "from"):
         return _files(last)
+    if "if" in said:
+        return tuple(text for text, _ in _tokens(session, last, every=True))
+    if command.completes == "fault" and len(said) == 1:
+        return tuple(sorted(it for it in KINDS if it.startswith(last)))
+    if command.completes == "stop":
+        return tuple(it for it in (str(stop.number) for stop in session.stops) if it.startswith(last))
     model = session.model
     known: set[str] = set()
-    if command.completes in ("tensor", "node"):
-        pool = (it.name for it in (model.tensors if command.completes == "tensor" else model.nodes))
-        known = {name if name.isidentifier() else quote(name) for name in pool if name}
-    if command.completes == "node":
+    if command.completes == "tensor":
+        known = {said_name(name) for name in tensors_by_name(session.state.program) if name}
+    if command.completes == "node" or (command.completes == "fault" and said[-1] == "at"):
+        calls = {call for node in model.nodes for call in node.calls}
+        pool = {*(node.name for node in model.nodes), *map(name_of_call, calls), *map(function_called, calls)}
+        known = {name if _PLAIN.fullmatch(name) else quote(name) for name in pool if name}
         known |= {node.op_type for node in model.nodes if node.op_type.isidentifier()}
     return tuple(sorted(name for name in known if name.startswith(last)))
 
@@ -87,7 +104,7 @@ def _files(start: str) -> tuple[str, ...]:
     folder = start[: start.rfind("/") + 1]
     try:
         names = [f"{folder}{it.name}{'/' if it.is_dir() else ''}" for it in Path(folder or ".").iterdir()]
-    except OSError:
+    except (OSError, ValueError):
         return ()
     return tuple(sorted(it for it in names if it.startswith(start) and it.isprintable() and " " not in it))
 
@@ -124,6 +141,7 @@ def _help(_session: Session, text: str) -> Answer:
     )
     notes = (
         "A name may be cut short as long as it means one command; an empty line repeats the last move.",
+        "Commands on one line stand between semicolons. A session begins with the lines of ~/.sonnxrc.",
         "Names that are no identifiers stand in double quotes, paths in backquotes, texts in single quotes.",
     )
     return Rows("commands", ("command", "short", "what it does"), rows, notes)
@@ -144,6 +162,7 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *values.COMMANDS,
     *queries.COMMANDS,
     *timeline.COMMANDS,
+    *scripting.COMMANDS,
     *files.COMMANDS,
     files.load(execute, lookup),
     Command("info", _family, "A table; see the commands that begin with it.", "WHAT"),
@@ -194,12 +213,12 @@ def _command(head: str) -> Command | None:
         return None
 
 
-def _tokens(session: Session, token: str) -> tuple[Completion, ...]:
-    """Names of tensors, functions and facts that begin like a token."""
-    if not token:
+def _tokens(session: Session, token: str, *, every: bool = False) -> tuple[Completion, ...]:
+    """Names of tensors, functions and facts that begin like a token; for an empty one none, or `every` one."""
+    if not token and not every:
         return ()
     known = tensors_by_name(session.state.program)
-    names = sorted({said(name) for name in known if name.startswith(token) or said(name).startswith(token)})
+    names = sorted({said_name(it) for it in known if it.startswith(token) or said_name(it).startswith(token)})
     functions = sorted(it for it in FUNCTIONS if it.startswith(token))
     facts = sorted(f"${it}" for it in SPECIALS if f"${it}".startswith(token))
     variables = ((it, "variable") for it in (*names[:_MANY], *facts))

@@ -17,8 +17,8 @@ from ...machine.transitions import enabled
 from ...model.path import quote
 from ...model.values import Value
 from ...resources.persistent import items
-from ..display.answers import Answer, Listed, ListedLine, Note, Rows, Shown
-from ..display.texts import FORMATS, statistics, type_of_value, value_lines
+from ..display.answers import Answer, Cell, Listed, ListedLine, Note, Rows, Shown, count
+from ..display.texts import FORMATS, element_value, statistics, type_of_value, value_lines
 from ..expressions import Name, PathName, Sliced, evaluate, expression_text, instance_of
 from ..session.session import (
     Command,
@@ -57,14 +57,20 @@ def _print(session: Session, text: str) -> Answer:
     name = text.strip()
     if isinstance(said, Name | PathName):
         name = instance_of(said, context(session)).path
-    return _shown(name, value, form, 64 if limit is None else whole(limit, least=1))
+    return shown(name, value, form, 64 if limit is None else whole(limit, least=1))
 
 
-def _shown(name: str, value: Value | str, form: str, limit: int) -> Answer:
+def shown(name: str, value: Value | str, form: str, limit: int) -> Shown:
+    """A value as an answer; at most `limit` of its elements."""
     if isinstance(value, str):
         return Shown(name, "text", (quote(value),))
-    few = isinstance(value, np.ndarray) and value.size <= 8
-    return Shown(name, type_of_value(value), value_lines(value, form, limit), () if few else statistics(value))
+    rows = () if isinstance(value, np.ndarray) and value.size <= 8 else statistics(value)
+    if not isinstance(value, np.ndarray):
+        return Shown(name, type_of_value(value), value_lines(value, form, limit), rows)
+    flat = value.reshape(-1)
+    elements = tuple(element_value(flat[i : i + 1]) for i in range(min(value.size, limit)))
+    more = max(value.size - limit, 0)
+    return Shown(name, type_of_value(value), value_lines(value, form, limit), rows, tuple(value.shape), elements, more)
 
 
 def _whatis(session: Session, text: str) -> Answer:
@@ -135,7 +141,12 @@ def _stops_on(session: Session, number: int) -> tuple[int, ...]:
     return tuple(
         it.number
         for it in session.stops
-        if isinstance(it, Breakpoint) and (line.node in it.at.nodes or (line.call and line.call in it.at.calls))
+        if isinstance(it, Breakpoint)
+        and (
+            line.node in it.at.nodes
+            or (line.call and line.call in it.at.calls)
+            or (line.kind == "return" and line.graph in it.at.returns)
+        )
     )
 
 
@@ -146,9 +157,8 @@ def _where(session: Session, text: str) -> Answer:
     for number, place in enumerate(reversed(stack)):
         line = None if place.node is None else session.listing.of_node.get(place.node)
         node = "end" if place.node is None else session.model.nodes[place.node].op_type
-        run = "" if place.run is None else str(place.run)
         mark = "*" if number == session.frame else ""
-        rows.append((f"{number}{mark}", place.path, run, "" if line is None else str(line), node))
+        rows.append((count(number, f"{number}{mark}"), place.path, count(place.run), count(line), node))
     return Rows("frames", ("frame", "graph or call", "run", "line", "next"), tuple(rows))
 
 
@@ -175,13 +185,13 @@ def _breakpoints(session: Session, text: str) -> Answer:
         kind, where, extra = describe(stop)
         condition = "" if stop.condition is None else f"if {expression_text(stop.condition)}"
         only = " ".join(it for it in (extra, condition) if it)
-        rows.append((str(stop.number), kind, where, only, "" if stop.enabled else "off"))
+        rows.append((count(stop.number), kind, where, only, "" if stop.enabled else "off"))
     return Rows("stops", ("number", "kind", "where", "only", "state"), tuple(rows))
 
 
 def _tensors(session: Session, text: str) -> Answer:
     state, pattern = session.state, text.strip()
-    rows: list[tuple[str, ...]] = []
+    rows: list[tuple[str | Cell, ...]] = []
     more = 0
     for frame in reversed(frames(state)):
         for t, region in items(frame.table):
@@ -193,7 +203,9 @@ def _tensors(session: Session, text: str) -> Answer:
                 continue
             value = None if region.freed else value_of(state, t)
             shown = "freed" if value is None else content(value)
-            rows.append((tensor_path(state, t), type_text(region.type), f"0x{region.offset:x}", shown))
+            rows.append(
+                (tensor_path(state, t), type_text(region.type), count(region.offset, f"0x{region.offset:x}"), shown)
+            )
     notes = (f"{more} more: give a glob of names",) if more else ()
     return Rows("tensors that have a value", ("tensor", "type", "address", "content"), tuple(rows), notes)
 
@@ -204,13 +216,17 @@ def _memory(session: Session, text: str) -> Answer:
     known = [history.at(i).state.store.memory for i in range(history.last, max(history.last - _MANY_ROWS, -1), -1)]
     written = sum(it.written for i in range(1, session.index + 1) if (it := history.at(i).came) is not None)
     rows = (
-        ("size of M", sizes(state.store.memory.size)),
-        ("greatest so far", sizes(state.store.space.peak)),
-        ("pieces", str(len(state.store.memory.segments))),
-        ("written by the steps so far", sizes(written)),
-        ("kept for the last states", sizes(history_bytes(known))),
+        ("size of M", _size(state.store.memory.size)),
+        ("greatest so far", _size(state.store.space.peak)),
+        ("pieces", count(len(state.store.memory.segments))),
+        ("written by the steps so far", _size(written)),
+        ("kept for the last states", _size(history_bytes(known))),
     )
     return Rows("memory", ("what", "bytes"), rows)
+
+
+def _size(number: int) -> Cell:
+    return count(number, sizes(number))
 
 
 def _ready(session: Session, text: str) -> Answer:
@@ -218,7 +234,7 @@ def _ready(session: Session, text: str) -> Answer:
     state, rows = session.state, []
     for n in enabled(state)[:_MANY_ROWS]:
         line = session.listing.of_node.get(n, 0)
-        rows.append((node_path(state, n), str(line), "next" if n == session.moment.next else ""))
+        rows.append((node_path(state, n), count(line), "next" if n == session.moment.next else ""))
     return Rows("nodes that may come next", ("node", "line", ""), tuple(rows))
 
 

@@ -196,9 +196,9 @@ class FrameOf:
 class Adapter:
     """session: what is debugged, None before the launch. last: how the execution came to stand still.
 
-    waiting: the launch request, answered when the client has said that its configuration is done. over: whether
-    `terminated` was sent. done: whether nothing more is to be read. resume: what goes on, and for which request, when
-    the requests that it made room for are answered.
+    waiting: the launch request, answered when the client has said that its configuration is done. initialized,
+    configured: whether these requests were answered. over: whether `terminated` was sent. done: whether nothing more is
+    to be read. resume: what goes on, and for which request, when the requests that it made room for are answered.
     """
 
     outbox: Outbox
@@ -211,6 +211,7 @@ class Adapter:
     request: Request | None = None
     waiting: Request | None = None
     hold: bool = False
+    initialized: bool = False
     configured: bool = False
     started: bool = False
     over: bool = False

@@ -14,6 +14,7 @@ from ...machine.trace.format import Json
 from ...model.path import quote
 from ..commands.table import execute
 from ..display.answers import Refusal
+from ..display.listing import STOPS
 from ..stops import KINDS, SENTENCES, Breakpoint, Watch, watched
 from ..timeline.history import Refused
 from .adapter import DATA, EXCEPTION, FUNCTION, SOURCE, TYPED, Adapter, Body, Handler
@@ -91,9 +92,13 @@ def _made(adapter: Adapter, group: str, wanted: Wanted, number: int | None) -> d
 def place_of_stop(adapter: Adapter, stop: Breakpoint) -> dict[str, Json]:
     """The place of a breakpoint in the listing; nothing where it stands at several nodes."""
     listing, nodes = adapter.session.listing, stop.at
-    if len(nodes.nodes) + len(nodes.calls) != 1 or adapter.file is None:
+    lines = [
+        *(listing.of_node[n] for n in nodes.nodes),
+        *(listing.of_call.get(call, 0) for call in nodes.calls),
+        *(listing.of_return[graph] for graph in nodes.returns),
+    ]
+    if len(lines) != 1 or adapter.file is None:
         return {}
-    lines = [listing.of_node[n] for n in nodes.nodes] + [listing.of_call.get(call, 0) for call in nodes.calls]
     return {"source": adapter.file.source, **span_of_line(adapter, lines[0])} if lines[0] else {}
 
 
@@ -174,7 +179,7 @@ def _wrong_source(adapter: Adapter, source: Arguments) -> str:
 
 
 def _locations(adapter: Adapter, given: Arguments) -> Body:
-    """The lines of a range at which an execution can stand still: nodes and calls."""
+    """The lines of a range at which an execution can stand still: nodes, calls and returns."""
     wrong = _wrong_source(adapter, given.part("source"))
     if wrong:
         raise Refused(wrong)
@@ -183,9 +188,7 @@ def _locations(adapter: Adapter, given: Arguments) -> Body:
     last = client.own_line(given.whole("endLine", client.line(first)))
     numbers = range(max(first, 1), min(last, len(listing.lines), first + _LOCATIONS) + 1)
     return {
-        "breakpoints": [
-            span_of_line(adapter, number) for number in numbers if listing.lines[number - 1].kind in ("node", "call")
-        ]
+        "breakpoints": [span_of_line(adapter, number) for number in numbers if listing.lines[number - 1].kind in STOPS]
     }
 
 
@@ -266,12 +269,16 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
         name = expression
     if not name.isprintable():
         return _no_data(f"{quote(name)} has characters that cannot be printed")
-    outcome = execute(adapter.looking(given.maybe_whole("frameId")), f"watch {name}")
+    session = adapter.looking(given.maybe_whole("frameId"))
+    accesses: list[Json] = [*_ACCESS]
+    outcome = execute(session, f"watch {name}")
+    if isinstance(outcome.answer, Refusal):  # it may be one that no step writes
+        outcome, accesses = execute(session, f"rwatch {name}"), ["read"]
     if isinstance(outcome.answer, Refusal):
         return _no_data(outcome.answer.message)
     stop = outcome.session.stops[-1]
     data = watched(outcome.session.model, stop) if isinstance(stop, Watch) else stop.text
-    return {"dataId": data, "description": one_line(data), "accessTypes": list(_ACCESS), "canPersist": True}
+    return {"dataId": data, "description": one_line(data), "accessTypes": accesses, "canPersist": True}
 
 
 def _no_data(why: str) -> Body:

@@ -8,6 +8,7 @@ from typing import Final
 from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
+from ..commands.scripting import separate
 from ..commands.table import NAMES, completed, execute, lookup
 from ..display.answers import Quit, Refusal, Stop
 from ..display.rendering import lines
@@ -56,7 +57,7 @@ def _expression(adapter: Adapter, session: Session, text: str, view: View) -> Bo
 
 def _typed(adapter: Adapter, session: Session, text: str, view: View) -> Body:
     """The result of a line, a command or else an expression; several lines are carried out one after the other."""
-    rows = [line.strip() for line in text.splitlines() if line.strip()]
+    rows = [part for line in text.splitlines() for part in separate(session, line)]
     if len(rows) <= 1:
         return _line(adapter, session, rows[0] if rows else "", view)
     said: list[str] = []

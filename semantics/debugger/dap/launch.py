@@ -111,10 +111,14 @@ OPTIONS: Final = (
     Option("model", {"type": "string"}, "The model: an .onnx file.", required=(LAUNCH, ATTACH)),
     Option(
         "inputs",
-        {"anyOf": [_TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
-        "The inputs: an array of NAME=FILE or FILE.npz, or an object from names to files (.npy, .npz, .pb).",
+        {"anyOf": [{"type": "string"}, _TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
+        "The inputs: NAME=FILE or FILE.npz, an array of these, or an object from names to files (.npy, .npz, .pb).",
     ),
     Option("random", {"type": "integer", "minimum": 0}, "Draw the inputs that are not given from this seed."),
+    Option(
+        "sizes", {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+        "Sizes that the model leaves open, by name, for the inputs that are drawn.", (LAUNCH,),
+    ),
     Option("listing", {"type": "string"}, "Where the listing is written. Default: beside the model."),
     Option("stopOnEntry", {"type": "boolean", "default": False}, "Stand still before the first step."),
     Option(
@@ -165,6 +169,7 @@ class Launch:
     commands: tuple[str, ...] = ()
     trace: Path | None = None
     session: Path | None = None
+    sizes: tuple[tuple[str, int], ...] = ()
 
 
 def schema(request: str) -> dict[str, Json]:
@@ -205,6 +210,7 @@ def launch_of(request: str, given: Arguments) -> Launch:
         given.texts("commands"),
         trace,
         session,
+        _sizes(given),
     )
 
 
@@ -227,13 +233,21 @@ def _path(given: Arguments, name: str) -> Path | None:
     return Path(text).expanduser() if text else None
 
 
+def _sizes(given: Arguments) -> tuple[tuple[str, int], ...]:
+    """The sizes by name. Raises Refused."""
+    stated = given.part("sizes")
+    if stated.fields and not given.has("random"):
+        raise Refused('"sizes" is for inputs that are drawn: set "random" too')
+    return tuple((name, stated.whole(name)) for name in stated.fields)
+
+
 def _inputs(given: Arguments) -> tuple[str, ...]:
     stated = given.fields.get("inputs")
     if isinstance(stated, dict):
         if not all(isinstance(file, str) for file in stated.values()):
             raise Refused('"inputs" must give each name a file, a string')
         return tuple(f"{name}={file}" for name, file in stated.items())
-    return given.texts("inputs")
+    return (stated,) if isinstance(stated, str) else given.texts("inputs")
 
 
 # ---- From a launch to a session -------------------------------------------------------------------
@@ -266,7 +280,7 @@ def _opened(launch: Launch, budget: int | None) -> Session:
     if launch.trace is not None:
         return recorded(launch.model, launch.trace, budget=budget, limit=limit, kept=kept)
     return opened(
-        launch.model, launch.inputs, launch.random, launch.schedule, reuse=launch.reuse,
+        launch.model, launch.inputs, launch.random, launch.schedule, sizes=dict(launch.sizes), reuse=launch.reuse,
         budget=budget, limit=limit, kept=kept,
     )  # fmt: skip
 

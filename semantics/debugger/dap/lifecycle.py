@@ -57,6 +57,8 @@ def _load(adapter: Adapter, launch: Launch) -> None:
 
 
 def _configuration_done(adapter: Adapter, _given: Arguments) -> Body | None:
+    if adapter.configured:
+        raise Refused("the configuration was done already: configurationDone is sent once")
     adapter.configured = True
     launched = adapter.waiting
     if launched is not None:

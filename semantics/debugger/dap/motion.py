@@ -259,16 +259,20 @@ def _goto_targets(adapter: Adapter, given: Arguments) -> Body:
     if file is None or not file.is_at(path):
         return {"targets": []}
     line = adapter.client.own_line(given.whole("line"))
-    n = listing.node_at(line) if 1 <= line <= len(listing.lines) else None
-    if n is None:
+    if not 1 <= line <= len(listing.lines):
         return {"targets": []}
-    node, at = adapter.session.model.nodes[n], listing.of_node[n]
+    at, model = listing.stop_at(line), adapter.session.model
+    place, happens = at.call, "begins"
+    if at.node is not None:
+        place, happens = model.nodes[at.node].path, "comes next"
+    elif not at.call:
+        place, happens = f"return {model.graphs[at.graph or 0].path}", "comes"
     return {
         "targets": [
             {
-                "id": adapter.references.to(Target(f"seek {node.path}")),
-                "label": one_line(f"seek in time to where {node.path} comes next; no step is skipped"),
-                **span_of_line(adapter, at),
+                "id": adapter.references.to(Target(f"seek {place}")),
+                "label": one_line(f"seek in time to where {place} {happens}; no step is skipped"),
+                **span_of_line(adapter, at.number),
             }
         ]
     }

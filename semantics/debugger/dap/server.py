@@ -10,6 +10,8 @@ from contextlib import suppress
 from typing import Final
 
 HOST: Final = "127.0.0.1"
+UNREADABLE: Final = 2
+"""The exit code where what came was no stream of messages."""
 
 
 def claimed_output() -> int:
@@ -23,7 +25,7 @@ def claimed_output() -> int:
 
 
 def on_stdio(wire: int) -> None:
-    """Serves the client at the other end of standard input and of the descriptor."""
+    """Serves the client at the other end of standard input and of the descriptor, and ends the process."""
     from .worker import serve
 
     def send(data: bytes) -> None:
@@ -31,14 +33,14 @@ def on_stdio(wire: int) -> None:
         while left:
             left = left[os.write(wire, left) :]
 
-    serve(lambda count: os.read(0, count), send, stuck=_leave)
-    _leave()
+    good = serve(lambda count: os.read(0, count), send, stuck=_leave)
+    _leave(0 if good else UNREADABLE)
 
 
-def _leave() -> None:
+def _leave(code: int = 0) -> None:
     """Ends the process at once: taking a long history apart, state by state, would take seconds."""
     sys.stderr.flush()
-    os._exit(0)
+    os._exit(code)
 
 
 def on_port(port: int, ready: Callable[[int], object]) -> None:

@@ -12,7 +12,7 @@ from sonnx.spec.terminal import one_line
 from ...machine.trace.format import Json
 from ...resources.process import settled
 from ..commands.table import execute
-from ..display.answers import Hit, Note, Refusal, Stop
+from ..display.answers import Hit, Logged, Note, Refusal, Stop
 from ..display.rendering import lines
 from ..session.session import Outcome, Session
 from ..stops import Breakpoint
@@ -115,7 +115,7 @@ def _moving(adapter: Adapter, run: Move, title: str, reason: str, again: Move | 
         stopped(adapter, outcome, reason)
         return
     adapter.become(outcome.session)
-    _print(adapter, answer.logged)
+    _log(adapter, answer.logged)
     going_on = again
     adapter.resume = (adapter.request, lambda: _moving(adapter, going_on, title, reason, going_on))
 
@@ -136,7 +136,10 @@ def stopped(adapter: Adapter, outcome: Outcome, reason: str = "", *, told: bool 
         return
     adapter.references.forget()
     adapter.last = answer
-    _print(adapter, () if told else (*answer.logged, *answer.notes))
+    if not told:
+        _log(adapter, answer.logged)
+        for text in answer.notes:
+            adapter.event("output", {"category": "console", "output": f"{one_line(text)}\n"})
     why = reason_of(adapter, answer, reason)
     body: dict[str, Json] = {
         "reason": why,
@@ -155,9 +158,13 @@ def stopped(adapter: Adapter, outcome: Outcome, reason: str = "", *, told: bool 
     adapter.event("stopped", body)
 
 
-def _print(adapter: Adapter, texts: tuple[str, ...]) -> None:
-    for text in texts:
-        adapter.event("output", {"category": "console", "output": f"{one_line(text)}\n"})
+def _log(adapter: Adapter, said: tuple[Logged, ...]) -> None:
+    """What log points said, each with its line, to which a client can go."""
+    for it in said:
+        body: dict[str, Json] = {"category": "console", "output": f"{one_line(it.text)}\n"}
+        if it.line and adapter.file is not None:
+            body |= {"source": adapter.file.source, "line": adapter.client.line(it.line)}
+        adapter.event("output", body)
 
 
 def sentence(notes: tuple[str, ...]) -> str:

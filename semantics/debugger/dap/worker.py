@@ -26,6 +26,8 @@ from .stopping import announce_stops, ended
 
 
 def _initialize(adapter: Adapter, given: Arguments) -> Body:
+    if adapter.initialized:
+        raise Refused("initialize was answered already: it is sent once")
     adapter.client = Client(
         lines_start_at=int(given.flag("linesStartAt1", default=True)),
         columns_start_at=int(given.flag("columnsStartAt1", default=True)),
@@ -37,6 +39,7 @@ def _initialize(adapter: Adapter, given: Arguments) -> Body:
     )
     if given.text("pathFormat", "path") != "path":
         raise Refused('pathFormat must be "path": URIs are not read here')
+    adapter.initialized = True
     adapter.later("initialized")
     return capabilities(HANDLERS)
 
@@ -78,8 +81,8 @@ class _Queue:
     over: Event
 
 
-def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None) -> None:
-    """Serves one client until it disconnects or goes away.
+def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None) -> bool:
+    """Serves one client until it disconnects or goes away. False where the stream ended with what is no message.
 
     stuck: called from the reader's thread when the stream has ended and the worker does not come to its end soon: an
     operator on large tensors cannot be interrupted.
@@ -91,11 +94,14 @@ def serve(read: Read, send: Send, *, stuck: Callable[[], None] | None = None) ->
         while not adapter.done and not adapter.outbox.gone:
             item = _next(adapter, queue)
             if item is None:
-                return
+                break
             if isinstance(item, Malformed):
                 _complained(adapter, item)
+                if item.last:
+                    return False
             else:
                 _answered(adapter, item)
+        return True
     finally:
         adapter.interruption.closing = True
         queue.over.set()
@@ -175,7 +181,6 @@ def _next(adapter: Adapter, queue: _Queue) -> Request | Malformed | None:
 def _complained(adapter: Adapter, message: Malformed) -> None:
     """Says that something could not be read; there is no request to answer."""
     adapter.event("output", {"category": "stderr", "output": f"sonnx: {one_line(message.reason)}\n"})
-    adapter.done = adapter.done or message.last
 
 
 def _answered(adapter: Adapter, request: Request) -> None:
@@ -202,6 +207,8 @@ def _carried_out(adapter: Adapter, request: Request) -> None:
         return
     if "" in request.arguments:
         raise Refused("the arguments must be an object")
+    if not adapter.initialized and request.command not in ("initialize", *_ENDING):
+        raise Refused("the session has not begun: send initialize first")
     if not handler.early and adapter.current is None:
         raise Refused("nothing is debugged yet: send launch or attach first")
     body = handler.run(adapter, Arguments(request.arguments, request.command))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ...machine.trace.format import Json
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -39,17 +41,27 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
+class Logged:
+    """What a log point said, at a step, on a line of the listing (0: none)."""
+
+    text: str
+    step: int = 0
+    line: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Stop:
     """The execution stands still. reason: step, breakpoint, watch, catch, end, start, stuck, pause, seek, phase.
 
-    logged: what log points said on the way.
+    logged: what log points said on the way. displayed: what is shown at each stop.
     """
 
     reason: str
     where: Where
     hits: tuple[Hit, ...] = ()
     notes: tuple[str, ...] = ()
-    logged: tuple[str, ...] = ()
+    logged: tuple[Logged, ...] = ()
+    displayed: tuple[Shown, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +72,30 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
+class Cell:
+    """A cell of a table whose value is no text. text: for a person."""
+
+    text: str
+    value: Json
+
+
+def cell_text(cell: str | Cell) -> str:
+    """A cell for a person."""
+    return cell.text if isinstance(cell, Cell) else cell
+
+
+def count(number: int | None, text: str | None = None) -> Cell:
+    """A whole number as a cell; nothing where there is none. text: where it is shown by another one."""
+    return Cell(("" if number is None else str(number)) if text is None else text, number)
+
+
+@dataclass(frozen=True, slots=True)
 class Rows:
-    """A table. rows: cells as texts, one for each heading. notes: sentences below it."""
+    """A table. rows: cells, one for each heading. notes: sentences below it."""
 
     title: str
     headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[tuple[str | Cell, ...], ...]
     notes: tuple[str, ...] = ()
 
 
@@ -88,12 +118,18 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A value. name: what was asked for. type: as `float[2, 3]`. lines: the elements. statistics: by name."""
+    """A value. name: what was asked for. type: as `float[2, 3]`. lines: the elements. statistics: by name.
+
+    shape: of a tensor. elements: those that are shown, of a tensor in row-major order. more: how many are left out.
+    """
 
     name: str
     type: str
     lines: tuple[str, ...]
     statistics: tuple[tuple[str, str], ...] = ()
+    shape: tuple[int, ...] | None = None
+    elements: tuple[Json, ...] = ()
+    more: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ from ..timeline.names import function_called
 
 SUFFIX: Final = ".sonnx.lst"
 _VERSION: Final = 1
+STOPS: Final = ("node", "call", "return")
+"""The kinds of lines at which an execution can stand still."""
 _ITEMS: Final = 16  # of a list of numbers
 _TEXT: Final = 80  # characters of a text
 
@@ -91,10 +93,10 @@ class Listing:
                     lines.setdefault(span.tensor, line.number)
         return lines
 
-    def node_at(self, number: int) -> NodeId | None:
-        """The node whose line it is, or the first one on a line behind it; None when none follows."""
-        rest = (self.lines[i] for i in range(max(number, 1) - 1, len(self.lines)))
-        return next((line.node for line in rest if line.kind == "node"), None)
+    def stop_at(self, number: int) -> Line:
+        """The line, or the first one behind it, at which an execution can stand still: of a node, a call or a return.
+        A graph ends with its return, so it is a line of the same graph, or of one that begins behind the line."""
+        return next(line for line in self.lines[max(number, 1) - 1 :] if line.kind in STOPS)
 
 
 def listing(model: Model) -> Listing:

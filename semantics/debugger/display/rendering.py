@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from textwrap import wrap
@@ -11,26 +12,48 @@ from typing import Final
 from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
-from .answers import Answer, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where
+from .answers import Answer, Cell, Hit, Listed, Note, Quit, Refusal, Rows, Shown, Stop, Where, cell_text
 
 _GAP: Final = "  "
+_BELOW: Final = "    "
 _LEAST: Final = 6  # characters to which a column is narrowed
 _WIDEST: Final = 60  # beyond it a cell shifts those behind it, where there is no width to keep to
 
 
 def table(rows: Sequence[tuple[str, ...]], width: int | None) -> tuple[str, ...]:
-    """Rows of cells as lines with the columns below each other."""
+    """Rows of cells, headings first, as lines with the columns below each other. A column whose words, such as paths,
+    would be torn to fit has lines of its own: the first column above each row, others below it."""
     natural = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     if width is None or sum(natural) + len(_GAP) * (len(natural) - 1) <= width:
         widths = natural if width is not None else [min(it, _WIDEST) for it in natural]
         return tuple(_joined(row, widths) for row in rows)
-    widths = _narrowed(natural, width)
+    beside, below = list(range(len(natural))), set[int]()
+    longest = [max(len(word) for row in rows for word in (*row[i].split(), "")) for i in beside]
+    while True:
+        widths = _narrowed([natural[i] for i in beside], width)
+        torn = [i for i, columns in zip(beside, widths, strict=True) if longest[i] > columns]
+        if not torn or len(beside) == 1:
+            break
+        widest = max(torn, key=lambda i: longest[i])
+        beside.remove(widest)
+        below.add(widest)
+    first = 0 in below
+    if first:
+        widths = _narrowed([natural[i] for i in beside], width - len(_BELOW))
     shown: list[str] = []
-    for row in rows:
-        cells = [_pieces(cell, columns) for cell, columns in zip(row, widths, strict=True)]
+    for number, row in enumerate(rows):
+        shown += _own_lines(row[0], width, "") if first else ()
+        cells = [_pieces(row[i], columns) for i, columns in zip(beside, widths, strict=True)]
         for i in range(max(len(it) for it in cells)):
-            shown.append(_joined(tuple(it[i] if i < len(it) else "" for it in cells), widths))
-    return tuple(shown)
+            line = _joined(tuple(it[i] if i < len(it) else "" for it in cells), widths)
+            shown.append(f"{_BELOW}{line}" if first else line)
+        for i in sorted(below - {0}) if number else ():
+            shown += _own_lines(f"{rows[0][i]}: {row[i]}" if row[i] else "", width, _BELOW)
+    return tuple(line for line in shown if line.strip())
+
+
+def _own_lines(text: str, width: int, indent: str) -> list[str]:
+    return wrap(text, width, initial_indent=indent, subsequent_indent=f"{indent} ", break_on_hyphens=False)
 
 
 def sentence(text: str, width: int | None) -> tuple[str, ...]:
@@ -108,7 +131,19 @@ def prompt(where: Where) -> str:
 
 def to_json(answer: Answer) -> str:
     """One line of JSON: the class of the answer as `kind`, and its fields."""
-    return json.dumps({"kind": type(answer).__name__.lower(), **_fields(answer)}, allow_nan=False, sort_keys=True)
+    fields_ = _fields(answer)
+    if isinstance(answer, Rows):
+        named = [zip(answer.headings, map(_json, row), strict=True) for row in answer.rows]
+        fields_["rows"] = [{heading: value for heading, value in row if heading} for row in named]
+    if isinstance(answer, Shown):
+        fields_["statistics"] = {name: _number(text) for name, text in answer.statistics}
+    return json.dumps({"kind": type(answer).__name__.lower(), **fields_}, allow_nan=False, sort_keys=True)
+
+
+def _number(text: str) -> Json:
+    """A number of the statistics."""
+    value = float(text)
+    return text if not math.isfinite(value) else int(text) if text.lstrip("-").isdecimal() else value
 
 
 def _fields(data: object) -> dict[str, Json]:
@@ -118,17 +153,22 @@ def _fields(data: object) -> dict[str, Json]:
 
 
 def _json(value: object) -> Json:
+    if isinstance(value, Cell):
+        return value.value
     if isinstance(value, tuple):
         return [_json(it) for it in value]
     if is_dataclass(value):
         return _fields(value)
-    if value is None or isinstance(value, bool | int | str):
+    if value is None or isinstance(value, bool | int | float | str | list | dict):
         return value
     return str(value)
 
 
 def _stop(answer: Stop) -> tuple[str, ...]:
-    rows = [*answer.logged, *(_hit(hit) for hit in answer.hits)]
+    rows = [
+        *(f"line {it.line}: {it.text}" if it.line else it.text for it in answer.logged),
+        *(_hit(hit) for hit in answer.hits),
+    ]
     where = answer.where
     if answer.reason in _REASONS and not answer.hits:
         rows.append(_REASONS[answer.reason])
@@ -136,7 +176,7 @@ def _stop(answer: Stop) -> tuple[str, ...]:
     place = f"line {where.line}: {where.text}" if where.line else "no line"
     call = f"  (the call {where.call} begins)" if where.call else ""
     rows.append(f"step {where.index}{phase}  {place}{call}")
-    return (*rows, *answer.notes)
+    return (*rows, *answer.notes, *(line for it in answer.displayed for line in _shown(it)))
 
 
 def _hit(hit: Hit) -> str:
@@ -151,7 +191,7 @@ def _rows(answer: Rows, width: int | None) -> tuple[str, ...]:
     notes = _folded(answer.notes, width)
     if not answer.rows:
         return (f"{answer.title}: none", *notes)
-    cells = [tuple(one_line(cell) for cell in row) for row in (answer.headings, *answer.rows)]
+    cells = [tuple(one_line(cell_text(it)) for it in row) for row in (answer.headings, *answer.rows)]
     return (*_folded((f"{answer.title}:",), width), *table(cells, width), *notes)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...machine.inputs import type_text
 from ...machine.memory import type_of
+from ...machine.trace.format import Json
 from ...model.elements import element_of, finfo, is_float
 from ...model.path import quote
 from ...model.values import Array, Map, Value
@@ -37,6 +38,22 @@ def element_text(element: Array, form: str = "d") -> str:
     if form == "a":
         return number.hex()
     return _decimal(number, array)
+
+
+def element_value(element: Array) -> Json:
+    """One element as JSON has it: a number with the digits of its text, true, false or a text; what is not finite, and
+    what is complex, as its text."""
+    array = np.ascontiguousarray(element).reshape(())
+    if array.dtype == np.bool_:
+        return bool(array)
+    if array.dtype == object:
+        return bytes(array.item()).decode("utf-8", "backslashreplace")
+    text = element_text(array)
+    if array.dtype.kind == "c":
+        return text
+    if not is_float(array.dtype):
+        return int(text)
+    return float(text) if math.isfinite(float(text)) else text
 
 
 def _decimal(number: float, array: Array) -> str:

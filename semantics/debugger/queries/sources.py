@@ -23,7 +23,7 @@ from ...operators.symbolic.values import Undefined
 from ...resources.process import OutOfBudget
 from ..display.texts import element_text
 from ..timeline.history import History
-from ..timeline.names import Instance, stored_region, value_of_instance, with_value, written_at
+from ..timeline.names import Instance, edits_of, stored_region, value_of_instance, with_value, written_at
 from .explaining import Explanation, Leaf, Operation, Tree, explanations, operation_text
 
 Index = tuple[int, ...]
@@ -34,10 +34,11 @@ _BATCHED: Final = 8  # the version of Scan whose first input is read as numbers
 @dataclass(frozen=True, slots=True)
 class Element:
     """An element of a tensor in a run of its graph; index None: the value as a whole, where it is no tensor or what
-    was read of it is not known more exactly."""
+    was read of it is not known more exactly. edits: how many times a person had changed the tensor when it was read."""
 
     instance: Instance
     index: Index | None
+    edits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Source:
     """The reads of the write of an element. at: the moment to which that led, None for what was there from the start.
 
     copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
-    whole: in place of a footprint all inputs are named, and why.
+    whole: in place of a footprint all inputs are named, and why. edited: the timeline whose edit gave the element.
     """
 
     at: int | None
@@ -56,6 +57,7 @@ class Source:
     copied: bool = False
     tree: Tree | None = None
     whole: str = ""
+    edited: History | None = None
 
 
 class Sources:
@@ -67,9 +69,25 @@ class Sources:
         self._moved: dict[int, _Moved | str] = {}
         self._written: dict[tuple[TensorId, str], int | None] = {}
 
-    def value(self, instance: Instance) -> Value | None:
-        """The value of a tensor."""
-        return value_of_instance(self.history, self.index, instance)
+    def element(self, instance: Instance, index: Index | None, at: int) -> Element:
+        """An element as it is at a moment."""
+        return Element(instance, index, len(edits_of(self.history, min(at, self.index), instance)))
+
+    def value(self, element: Element) -> Value | None:
+        """The value of the tensor of an element, as it was read."""
+        edits = edits_of(self.history, self.index, element.instance)
+        if element.edits < len(edits):  # a later edit is not seen where the timeline without it reads
+            before = edits[element.edits]
+            return None if before.parent is None else value_of_instance(before.parent, before.first, element.instance)
+        return value_of_instance(self.history, self.index, element.instance)
+
+    def edited(self, element: Element) -> History | None:
+        """The timeline whose edit gave an element its value, None where none did."""
+        for timeline in reversed(edits_of(self.history, self.index, element.instance)[: element.edits]):
+            edit = timeline.edit
+            if edit is not None and (element.index is None or edit.changed[element.index]):
+                return timeline
+        return None
 
     def written(self, instance: Instance) -> int | None:
         """The moment to which the write of a tensor led."""
@@ -79,7 +97,15 @@ class Sources:
         return self._written[key]
 
     def of(self, element: Element) -> Source:
-        """The source of an element."""
+        """The source of an element; of a value as a whole that was edited in part, the edit and what it changed."""
+        edited = self.edited(element)
+        if edited is not None and edited.edit is not None:
+            rest = (
+                ()
+                if element.index is not None or edited.edit.changed.all()
+                else (replace(element, edits=element.edits - 1),)
+            )
+            return Source(edited.first, None, "", rest, edited=edited)
         at = self.written(element.instance)
         if at is None:
             return Source(None, None, "")
@@ -99,26 +125,28 @@ class Sources:
 
     def _fired(self, element: Element, at: int, n: NodeId, before: State) -> Source:
         node = before.program.model.nodes[n]
+        if element.index is None:
+            return self._whole(at, n, before, "the value as a whole")
         if at not in self._explained:
             try:
                 self._explained[at] = explanations(self.application(at, n))
             except (Unsupported, Undefined) as error:
                 self._explained[at] = str(error)
         explain = self._explained[at]
-        if element.index is None or isinstance(explain, str):
-            return self._whole(at, n, before, explain if isinstance(explain, str) else "the value as a whole")
+        if isinstance(explain, str):
+            return self._whole(at, n, before, explain)
         try:
             explanation = explain(node.outputs.index(element.instance.tensor), element.index)
         except (Unsupported, Undefined) as error:
             return self._whole(at, n, before, str(error))
-        data = tuple(_elements(before, node.inputs, explanation.footprint.data))
-        control = tuple(_elements(before, node.inputs, explanation.footprint.control))
+        data = tuple(self._elements(before, node.inputs, explanation.footprint.data))
+        control = tuple(self._elements(before, node.inputs, explanation.footprint.control))
         copied = isinstance(explanation.tree, Leaf) and len(data) == 1 and data[0] not in control
         return Source(at, n, "Step/fire", data, control, copied, explanation.tree)
 
     def _whole(self, at: int, n: NodeId, before: State, why: str) -> Source:
         inputs = before.program.reads[n]
-        data = tuple(Element(Instance(t, tensor_path(before, t)), None) for t in inputs)
+        data = tuple(self._now(before, t, None) for t in inputs)
         return Source(at, n, "Step/fire", data, whole=why)
 
     # ---- Rules that move ----------------------------------------------------------------------
@@ -131,7 +159,8 @@ class Sources:
         if isinstance(moved, str):
             return replace(self._whole(at, n, before, moved), rule=rule, control=control)
         value = moved.values.get(element.instance.tensor)
-        read_from = () if value is None else tuple(moved.elements(value, element.index))
+        moved_from = () if value is None else tuple(moved.elements(value, element.index))
+        read_from = tuple(self.element(it.instance, it.index, before.steps) for it in moved_from)
         return Source(at, n, rule, read_from, control, len(read_from) == 1 and element.index is not None)
 
     def _deciding(self, n: NodeId, before: State) -> Iterator[Element]:
@@ -142,16 +171,30 @@ class Sources:
         for position in positions:
             t = node.inputs[position] if position < len(node.inputs) else None
             if t is not None:
-                yield _single(before, t)
+                yield self._single(before, t)
         if node.op_type == "Loop" and before.frame.holder == n and model.graphs[before.frame.graph].outputs:
-            yield _single(before, model.graphs[before.frame.graph].outputs[0])
+            yield self._single(before, model.graphs[before.frame.graph].outputs[0])
 
+    # ---- Elements as they are read ------------------------------------------------------------
 
-def _single(before: State, t: TensorId) -> Element:
-    """The one element of a tensor."""
-    value = value_of(before, t)
-    index = (0,) * value.ndim if isinstance(value, np.ndarray) and value.size == 1 else None
-    return Element(Instance(t, tensor_path(before, t)), index)
+    def _now(self, before: State, t: TensorId, index: Index | None) -> Element:
+        return self.element(Instance(t, tensor_path(before, t)), index, before.steps)
+
+    def _single(self, before: State, t: TensorId) -> Element:
+        """The one element of a tensor."""
+        value = value_of(before, t)
+        index = (0,) * value.ndim if isinstance(value, np.ndarray) and value.size == 1 else None
+        return self._now(before, t, index)
+
+    def _elements(self, before: State, inputs: tuple[TensorId | None, ...], reads: object) -> Iterator[Element]:
+        if not isinstance(reads, dict):
+            return
+        for position, indices in reads.items():
+            t = inputs[position] if position < len(inputs) else None
+            if t is not None:
+                whole = self._now(before, t, None)
+                for index in sorted(indices):
+                    yield Element(whole.instance, index, whole.edits)
 
 
 def application_of(before: State, n: NodeId) -> Application:
@@ -168,17 +211,6 @@ def application_of(before: State, n: NodeId) -> Application:
         None if budget == UNLIMITED else budget,
         Draw(program.draws, node_path(before, n)),
     )
-
-
-def _elements(before: State, inputs: tuple[TensorId | None, ...], reads: object) -> Iterator[Element]:
-    if not isinstance(reads, dict):
-        return
-    for position, indices in reads.items():
-        t = inputs[position] if position < len(inputs) else None
-        if t is not None:
-            instance = Instance(t, tensor_path(before, t))
-            for index in sorted(indices):
-                yield Element(instance, index)
 
 
 # ---- Numbered elements ------------------------------------------------------------------------
@@ -317,20 +349,25 @@ def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.ge
 
 # ---- Transitive origins ---------------------------------------------------------------------------
 
-LIMIT: Final = 20_000
+LIMIT: Final = 100_000
+"""So many elements are followed for one question."""
+_WHOLES: Final = 20_000
 _COPIES: Final = 10_000
-"""So many elements are followed at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of one tensor. kind: input, stored, constant or computed. whole: all of it, as far as is known."""
+    """Elements of one tensor. kind: input, stored, constant, computed or edited. whole: all of it, as far as is known.
+
+    edited: the timeline whose edit gave them.
+    """
 
     instance: Instance
     kind: str
     elements: tuple[Index, ...]
     shape: tuple[int, ...] | None
     whole: bool = False
+    edited: History | None = None
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
@@ -342,25 +379,34 @@ class Part:
 class Origin:
     """data: by tensor, what values went into the element; control: what decided. steps: the moments on the way.
 
-    cut: whether the search ended before all were
-    followed: the elements reached are among the parts. inexact: for which nodes all inputs were taken, and why.
+    followed, left: how many elements were looked at, and how many more are known. cut: why the search ended before all
+    were, "" where it did not; the elements that were not followed are among the parts. beyond: where those come from at
+    most, tensor by tensor; None where that was too long too. inexact: for which nodes all inputs were taken, and why.
     """
 
     data: tuple[Part, ...]
     control: tuple[Part, ...]
     steps: tuple[int, ...]
-    cut: bool
-    inexact: tuple[str, ...]
+    followed: int = 0
+    left: int = 0
+    cut: str = ""
+    beyond: tuple[Part, ...] | None = ()
+    inexact: tuple[str, ...] = ()
 
 
 Interrupted = Callable[[], bool]
 
 
 def origin(
-    sources: Sources, start: Element, depth: int | None = None, interrupted: Interrupted = lambda: False
+    sources: Sources,
+    start: Element,
+    depth: int | None = None,
+    interrupted: Interrupted = lambda: False,
+    hurried: Interrupted = lambda: False,
 ) -> Origin:
     """The origin of an element, back to what was there from the start, or through so many computing nodes.
 
+    interrupted: ends the search element by element; hurried: then the one tensor by tensor too.
     What decided is followed too: it decides about all that comes after it.
     """
     ends: dict[bool, set[Element]] = {True: set(), False: set()}
@@ -368,63 +414,91 @@ def origin(
     steps: set[int] = set()
     seen: dict[tuple[Element, bool], int] = {}
     work = deque([(start, True, 0)])
-    cut = False
+    cut = ""
+    left: set[Element] = set()
     while work:
         element, is_data, level = work.popleft()
         known = seen.get((element, is_data))
         if known is not None and known <= level:
             continue
         if len(seen) >= LIMIT or interrupted():
-            cut = True
-            ends[is_data].add(element)
-            for left, was_data, _ in work:
-                ends[was_data].add(left)
+            cut = "elements" if len(seen) >= LIMIT else "time"
+            for other, was_data, _ in ((element, is_data, level), *work):
+                ends[was_data].add(other)
+                left.add(other)
             break
         seen[element, is_data] = level
         source = sources.of(element)
         alone = not source.data and not source.control
-        if source.at is None or alone or (depth is not None and level >= depth and not source.copied):
+        if source.edited is not None:
+            ends[is_data].add(element)
+        elif source.at is None or alone or (depth is not None and level >= depth and not source.copied):
             ends[is_data].add(element)
             continue
-        steps.add(source.at)
-        if source.whole:
+        else:
+            steps.add(source.at)
+        if source.whole and source.at is not None:
             came = sources.history.at(source.at).came
             inexact[f"{came.path if came is not None else ''}: {source.whole}"] = None
         after = level if source.copied else level + 1
         work.extend((it, is_data, after) for it in source.data)
         work.extend((it, False, after) for it in source.control)
-    return Origin(_parts(sources, ends[True]), _parts(sources, ends[False]), tuple(sorted(steps)), cut, tuple(inexact))
+    data, control = (_parts(sources, ends[it]) for it in (True, False))
+    beyond = _beyond(sources, {it.instance for it in left}, hurried)
+    return Origin(data, control, tuple(sorted(steps)), len(seen), len(left), cut, beyond, tuple(inexact))
+
+
+def _beyond(sources: Sources, left: Iterable[Instance], hurried: Interrupted) -> tuple[Part, ...] | None:
+    """The tensors that were there from the start from which others come at most: followed as wholes."""
+    seen: set[Element] = set()
+    ends: set[Element] = set()
+    work = [sources.element(it, None, sources.index) for it in left]
+    while work:
+        element = work.pop()
+        if element in seen:
+            continue
+        if len(seen) >= _WHOLES or hurried():
+            return None
+        seen.add(element)
+        source = sources.of(element)
+        reads = (*source.data, *source.control)
+        if source.edited is not None or not reads:
+            ends.add(element)
+        work += [replace(it, index=None) for it in reads]
+    return _parts(sources, ends)
 
 
 def _parts(sources: Sources, elements: Iterable[Element]) -> tuple[Part, ...]:
-    by_tensor: dict[Instance, set[Index | None]] = {}
+    by_tensor: dict[tuple[Instance, History | None], set[Element]] = {}
     first, tensors = sources.history.at(0).state, sources.history.model.tensors
     for element in elements:
-        instance = element.instance
-        if stored_region(first, instance.tensor) is not None:  # the same in all runs of its graph
+        instance, edited = element.instance, sources.edited(element)
+        if edited is None and stored_region(first, instance.tensor) is not None:  # the same in all runs of its graph
             instance = Instance(instance.tensor, tensors[instance.tensor].path)
-        by_tensor.setdefault(instance, set()).add(element.index)
-    return tuple(
-        _part(sources, instance, by_tensor[instance]) for instance in sorted(by_tensor, key=lambda it: it.path)
+        by_tensor.setdefault((instance, edited), set()).add(element)
+    order = sorted(
+        by_tensor, key=lambda it: (it[0].path, 0 if it[1] is None or it[1].edit is None else it[1].edit.timeline)
     )
+    return tuple(_part(sources, instance, edited, by_tensor[instance, edited]) for instance, edited in order)
 
 
-def _part(sources: Sources, instance: Instance, indices: set[Index | None]) -> Part:
-    value = sources.value(instance)
+def _part(sources: Sources, instance: Instance, edited: History | None, elements: set[Element]) -> Part:
+    value = sources.value(next(iter(elements)))
     shape = getattr(value, "shape", None)
-    elements = tuple(sorted(it for it in indices if it is not None))
-    whole = None in indices or (shape is not None and len(elements) == _size(value))
-    return Part(instance, _kind(sources, instance.tensor, instance), elements, shape, whole)
+    indices = tuple(sorted({it.index for it in elements if it.index is not None}))
+    whole = any(it.index is None for it in elements) or (shape is not None and len(indices) == _size(value))
+    kind = _kind(sources, instance) if edited is None else "edited"
+    return Part(instance, kind, indices, shape, whole, edited)
 
 
-def _kind(sources: Sources, t: TensorId, instance: Instance) -> str:
+def _kind(sources: Sources, instance: Instance) -> str:
     at = sources.written(instance)
     came = None if at is None else sources.history.at(at).came
     if came is not None:
         return "computed" if sources.history.model.nodes[came.node].inputs else "constant"
     model = sources.history.model
-    graph = model.graphs[model.tensors[t].graph]
-    return "input" if t in graph.inputs and graph.holder is None else "stored"
+    graph = model.graphs[model.tensors[instance.tensor].graph]
+    return "input" if instance.tensor in graph.inputs and graph.holder is None else "stored"
 
 
 def _size(value: Value | None) -> int:
@@ -449,7 +523,7 @@ _LOOKED: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given.
+    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited; Cut: the search ended there.
 
     at: the moment to which its write led. why: the operation, with its operands.
     """
@@ -488,14 +562,23 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
         if source.at is None:
             yield Link("Given", element, shown, None, "", "it was there from the start")
             return
+        if source.edited is not None:
+            yield Link("Edited", element, shown, source.at, "", edit_text(source.edited))
+            return
         before = [it for it in source.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
-            yield Link("Generated", element, shown, source.at, node, _generated(source, what))
+            yield Link("Generated", element, shown, source.at, node, _generated(source, what) + _asked(sources, source))
             return
         rest = f", and {len(before) - 1} more" if len(before) > 1 else ""
         kind = "Copied" if source.copied else "Propagated"
         yield Link(kind, element, shown, source.at, node, f"from {text_of(before[0])}{rest}")
         element = before[0]
+
+
+def _asked(sources: Sources, source: Source) -> str:
+    """The element to ask about next, where one of those read is not finite either."""
+    odd = next((it for it in source.data if nonfinite_kind(_scalar(sources, it))), None)
+    return "" if odd is None else f"; then why-inf {said_of(odd)}"
 
 
 def _generated(source: Source, what: str) -> str:
@@ -545,10 +628,14 @@ def _killed(sources: Sources, start: Element, interrupted: Callable[[], bool]) -
             yield Link(
                 "Killed", element, "" if own is None else element_text(own), source.at, _node(sources, source), why
             )
+    if work:
+        yield Link(
+            "Cut", work[0], "", None, "", f"cut off here after {len(seen)} elements: what lies behind is not known"
+        )
 
 
 def _scalar(sources: Sources, element: Element) -> Array | None:
-    value = sources.value(element.instance)
+    value = sources.value(element)
     if element.index is None or not isinstance(value, np.ndarray):
         return None
     return np.asarray(value[element.index], value.dtype)
@@ -562,3 +649,14 @@ def _node(sources: Sources, source: Source) -> str:
 def text_of(element: Element) -> str:
     """An element as people write it."""
     return element.instance.path + ("" if element.index is None else str(list(element.index)))
+
+
+def said_of(element: Element) -> str:
+    """An element as a command takes it."""
+    return f"`{element.instance.path}`" + ("" if element.index is None else str(list(element.index)))
+
+
+def edit_text(timeline: History) -> str:
+    """The edit with which a timeline begins, where and when it was made."""
+    edit = timeline.edit
+    return "" if edit is None else f"set at step {timeline.first} on timeline {edit.timeline}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -10,8 +10,9 @@ from ...machine.report import stuck_lines
 from ...model.path import quote
 from ...operators.application import Stuck
 from ...resources.process import paused
-from ..display.answers import Hit, Stop
+from ..display.answers import Hit, Logged, Stop
 from ..stops import Breakpoint, Catch, logged, met, stuck_hit
+from ..stops import Stop as Set
 from ..timeline.history import base, call_frames, inside, is_end_of_body
 from .session import Outcome, Session, moved, where
 
@@ -78,7 +79,7 @@ def continue_(session: Session, *, forward: bool) -> Outcome:
 def begin(session: Session) -> Outcome:
     """From the first state to the first stop, which may be there."""
     session = moved(session, 0)
-    said = logged(session.history, session.stops, 0)
+    said = _said(session, session.stops, 0)
     hits = met(session.history, session.stops, 0, forward=True)
     met_here = _stopped(_spent(session, hits), hits[0].kind, hits) if hits else None
     outcome = met_here or continue_(session, forward=True)
@@ -148,15 +149,16 @@ def search(session: Session, accept: Accept, reason: str, *, forward: bool, stop
     with paused():
         if not forward:
             return _back(session, accept, reason, stops)
-        said: list[str] = []
+        said: list[Logged] = []
         outcome = _forward(session, accept, reason, stops, said)
         if said and isinstance(outcome.answer, Stop):
-            more = [f"... {len(said) - _LOGGED} more lines of log points"] if len(said) > _LOGGED else []
+            rest = len(said) - _LOGGED
+            more = [Logged(f"... {rest} more lines of log points")] if rest > 0 else []
             return replace(outcome, answer=replace(outcome.answer, logged=(*said[:_LOGGED], *more)))
         return outcome
 
 
-def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: list[str]) -> Outcome:
+def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: list[Logged]) -> Outcome:
     history, index = session.history, session.index
     logs = tuple(it for it in session.stops if isinstance(it, Breakpoint) and it.log is not None)
     while True:
@@ -166,10 +168,16 @@ def _forward(session: Session, accept: Accept, reason: str, stops: bool, said: l
             moved_on = session if index == session.index else moved(session, index)
             return _stopped(moved_on, "catch" if hits else "stuck" if history.stuck is not None else "end", hits)
         index += 1
-        said += logged(history, logs, index) if logs else ()
+        said += _said(session, logs, index) if logs else ()
         hits = met(history, session.stops, index, forward=True) if stops else ()
         if (stopped := _at(session, index, hits, accept, reason)) is not None:
             return stopped
+
+
+def _said(session: Session, stops: Iterable[Set], index: int) -> tuple[Logged, ...]:
+    texts = logged(session.history, stops, index)
+    line = where(moved(session, index)).line if texts else 0
+    return tuple(Logged(text, index, line) for text in texts)
 
 
 def _back(session: Session, accept: Accept, reason: str, stops: bool) -> Outcome:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from ...errors import ModelError
 from ...machine.execution import check_supported, check_well_formed, initial
@@ -29,19 +30,20 @@ def opened(
     seed: int | None,
     schedule: Schedule,
     *,
+    sizes: Mapping[str, int] = MappingProxyType({}),
     reuse: bool = False,
     budget: int | None = None,
     limit: int | None = None,
     kept: int | None = None,
 ) -> Session:
-    """A session on the model in a file with inputs as `sonnx run` takes them.
+    """A session on the model in a file with inputs, a seed and sizes as `sonnx run` takes them.
 
     Raises ModelError for what cannot be read or does not fit, Unsupported for operators without a meaning.
     """
     model = load(path)
     given = named_inputs(model, inputs)
     if seed is not None:
-        given = {**given, **random_inputs(model, seed, given)[0]}
+        given = {**given, **random_inputs(model, seed, given, sizes)[0]}
     return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
 
 

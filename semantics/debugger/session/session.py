@@ -16,11 +16,31 @@ from ..display.answers import Answer, Where
 from ..display.listing import Listing, listing
 from ..expressions import Context, Expression, Name, parse
 from ..stops import Stop
-from ..timeline.history import History, Moment, Refused, base, first_ready, is_end_of_body, levels, next_path
+from ..timeline.history import (
+    History,
+    Moment,
+    Refused,
+    base,
+    call_frames,
+    first_ready,
+    is_end_of_body,
+    levels,
+    next_path,
+)
 from ..timeline.names import nodes_meant, tensors_by_name
 
 Interrupted = Callable[[], bool]
 """True where whoever waits wants the execution to stand still."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A command line, and where it was said: the number of the timeline, the index, the frame that was looked at."""
+
+    timeline: int
+    index: int
+    frame: int
+    line: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +49,10 @@ class Session:
 
     frame: which frame is looked at, counted from the innermost. stops: breakpoints, watches and catches. number: of
     the next one. bookmarks: timeline and index by name. timelines: all of them, the one of the model's execution first.
-    listed: the line at which `list` goes on, 0 where it begins at the position. log: what a session that is saved has
-    to do again, each with the index at which it was said. interrupted: whether the execution is to stand still.
+    listed: the line at which `list` goes on, 0 where it begins at the position. displays: expressions that are shown at
+    each stop, by number. follows: command lines that follow a stop, by its number. aliases: command lines by the name
+    that stands for them. log: what a session that is saved has to do again. interrupted: whether the execution is to
+    stand still.
     """
 
     history: History
@@ -43,7 +65,10 @@ class Session:
     number: int = 1
     bookmarks: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     listed: int = 0
-    log: tuple[tuple[int, str], ...] = ()
+    displays: tuple[tuple[int, str], ...] = ()
+    follows: Mapping[int, str] = field(default_factory=dict)
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    log: tuple[Said, ...] = ()
     interrupted: Interrupted = lambda: False
 
     @property
@@ -64,10 +89,12 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The session after a command, and what it answers."""
+    """The session after a command, and what it answers. again: the line that does the same later, where that is
+    another one than was said."""
 
     session: Session
     answer: Answer
+    again: str = ""
 
 
 def begin(state: State, *, kept: int | None = None, limit: int | None = None) -> Session:
@@ -94,8 +121,8 @@ def where(session: Session) -> Where:
         first = session.history.phases(session.index)[0]
         rule = first.rule if isinstance(first, Select | Stuck) else ""
     ended = moment.next is None or (session.history.ended and session.index == session.history.last)
-    around, now = base(session.history, session.index), levels(moment.state, moment.next)
-    call = str(now[len(around)]) if len(now) > len(around) else ""
+    around, now = base(session.history, session.index), call_frames(moment.state, moment.next)
+    call = now[len(around)].path if len(now) > len(around) else ""
     return Where(moment.index, session.phase, next_path(moment), rule, line, text, ended, call, session.history.label)
 
 
@@ -168,7 +195,8 @@ _LARGEST: Final = 1 << 53
 class Command:
     """name: as typed, with blanks where it has two words. aliases: other names, exact. usage: the arguments.
 
-    summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, or nothing.
+    summary: one sentence. examples: command lines. completes: what its arguments name: tensor, node, file, fault, stop,
+    or nothing.
     moves: whether the execution moves, so that an empty line repeats it. keeps: whether a session that is saved has to
     do it again: it sets something, or makes a timeline.
     """
@@ -203,6 +231,11 @@ def option(text: str, name: str) -> tuple[str, str | None]:
     if at + 1 == len(parts):
         raise Refused(f"{name} needs a value behind it")
     return " ".join(parts[:at] + parts[at + 2 :]), parts[at + 1]
+
+
+def unquoted(text: str) -> str:
+    """A text without the quotes around it."""
+    return text[1:-1] if len(text) > 1 and text[0] in "\"'" and text[-1] == text[0] else text
 
 
 def whole(text: str, default: int | None = None, *, least: int = 0) -> int:
@@ -240,5 +273,5 @@ def expression(session: Session, text: str) -> Expression:
     if text in known:
         return Name(text, quoted=True)
     if front in known:
-        return parse(quote(front) + text[len(front) :])
+        return parse(text, front)
     return parse(text)

@@ -9,6 +9,9 @@ from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ...errors import InternalError
 from ...machine.execution import at_end, next_node
 from ...machine.memory import Region
@@ -63,12 +66,27 @@ class Moment:
     came: Transition | None = None
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Edit:
+    """A value that a person changed where a timeline begins.
+
+    tensor, path: of which tensor, in which run of its graph. changed: which elements. what: in words. timeline: the
+    number of the timeline that has the new value.
+    """
+
+    tensor: TensorId
+    path: str
+    changed: NDArray[np.bool_]
+    what: str
+    timeline: int
+
+
 class History:
     """One timeline. `at` and `reach` give its moments; every answer depends on the timeline alone.
 
     start: the state at `first`. parent: the timeline that this one leaves there; what lies before is the parent's.
-    chosen: the node of a step where that is not the one of the schedule. label: how it differs from an execution of the
-    model, "" when it does not. kept: about how many moments are kept. limit: how many steps may be taken.
+    chosen: the node of a step where that is not the one of the schedule. edit: the value that was changed in the first
+    state. kept: about how many moments are kept. limit: how many steps may be taken.
     """
 
     def __init__(
@@ -77,24 +95,29 @@ class History:
         *,
         chosen: Mapping[int, NodeId] = MappingProxyType({}),
         parent: History | None = None,
-        label: str = "",
+        edit: Edit | None = None,
         kept: int = KEPT,
         limit: int | None = None,
     ) -> None:
         if kept < 2:
             raise ValueError("at least two moments are kept")
-        self.parent, self.label, self.chosen, self.limit = parent, label, dict(chosen), limit
+        self.parent, self.edit, self.chosen, self.limit = parent, edit, dict(chosen), limit
         self.first = start.steps
+        self.edits: tuple[History, ...] = (
+            *(() if parent is None else parent.edits),
+            *(() if edit is None else (self,)),
+        )
+        """The timelines with whose edits this one goes on, the first edit first, this one too if it begins with one."""
         self.stuck: Stuck | None = None
         """Why the run did not end well; known when `ended` is."""
         self.ended = False
         """True where the last moment is known."""
-        self._kept, self._stride = kept, 1
+        self.kept, self._stride = kept, 1
         came = None if parent is None else parent.at(self.first).came
         self._newest = self._moment(start, came)
         self._moments: dict[int, Moment] = {self.first: self._newest}
         self._block: dict[int, Moment] = {}
-        self._writes: dict[TensorId, list[int]] = {}
+        self._writes: dict[TensorId, list[int]] = {} if edit is None else {edit.tensor: [self.first]}
         self._phases: tuple[int, tuple[Phase | Stuck, ...]] | None = None
         self._occurred: dict[object, tuple[int, list[int]]] = {}
         self._settle()
@@ -141,8 +164,8 @@ class History:
         return self._newest
 
     def writes(self, t: TensorId, index: int) -> Iterator[int]:
-        """The known moments, up to an index and the latest first, to which a write of the tensor led, in any run of its
-        graph. A Loop has very many, of which the last few are wanted."""
+        """The known moments, up to an index and the latest first, to which a write of the tensor led or at which it was
+        edited, in any run of its graph. A Loop has very many, of which the last few are wanted."""
         own = self._writes.get(t, [])
         for i in range(bisect_right(own, index) - 1, -1, -1):
             yield own[i]
@@ -168,17 +191,26 @@ class History:
 
     # ---- Other timelines ----------------------------------------------------------------------
 
+    @property
+    def label(self) -> str:
+        """How it differs from an execution of the model, "" when it does not."""
+        return "; ".join(f"{it.edit.path}{it.edit.what} at {it.first}" for it in self.edits if it.edit is not None)
+
     def choosing(self, index: int, node: NodeId) -> History:
         """The timeline on which another node comes next at an index: another order, the model's execution all the
         same."""
-        chosen = {step: n for step, n in self.chosen.items() if step < index} | {index: node}
-        start = self.at(index).state
-        return History(start, chosen=chosen, parent=self, label=self.label, kept=self._kept, limit=self.limit)
+        return self._fork(self.at(index).state, {index: node})
 
-    def edited(self, state: State, label: str) -> History:
+    def edited(self, state: State, edit: Edit) -> History:
         """The timeline that goes on from a state which no transition led to."""
-        chosen = {step: n for step, n in self.chosen.items() if step < state.steps}
-        return History(state, chosen=chosen, parent=self, label=label, kept=self._kept, limit=self.limit)
+        return self._fork(state, {}, edit)
+
+    def _fork(self, start: State, choice: Mapping[int, NodeId], edit: Edit | None = None) -> History:
+        parent = self
+        while parent.parent is not None and start.steps < parent.first:
+            parent = parent.parent  # what begins before an edit goes on without it
+        chosen = {step: n for step, n in self.chosen.items() if step < start.steps} | dict(choice)
+        return History(start, chosen=chosen, parent=parent, edit=edit, kept=self.kept, limit=self.limit)
 
     # ---- Running ------------------------------------------------------------------------------
 
@@ -205,7 +237,7 @@ class History:
             self._moments[following.index] = following
         for t in () if following.came is None else following.came.tensors:
             self._writes.setdefault(t, []).append(following.index)
-        if len(self._moments) > self._kept:
+        if len(self._moments) > self.kept:
             self._stride *= 2
             stays = (self.first, following.index)
             self._moments = {i: it for i, it in self._moments.items() if i % self._stride == 0 or i in stays}
@@ -270,8 +302,8 @@ Level = GraphId | str
 class CallFrame:
     """One frame as a person sees it, a graph or a call.
 
-    node: the next node in it, the holder of a body that ends included; None at the end. path: of the graph with the
-    numbers of its runs, or of the call. run: which run of a body, None for the main graph, a branch or a call. depth:
+    node: the next node in it, the holder of a body that ends included; None at the end. path: of the graph or the call,
+    with the numbers of runs. run: which run of a body, None for the main graph, a branch or a call. depth:
     how many frames of the machine lie below the one that it belongs to.
     """
 
@@ -299,7 +331,8 @@ def call_frames(state: State, n: NodeId | None) -> tuple[CallFrame, ...]:
             continue
         calls = model.nodes[node].calls
         inner = calls[len(around) :] if calls[: len(around)] == around else calls
-        shown += [CallFrame(call, node, call, None, depth) for call in inner]
+        plain = model.graphs[frame.graph].path.rstrip("/") + "/"
+        shown += [CallFrame(call, node, frame.prefix + call[len(plain) :], None, depth) for call in inner]
         around = calls
     return tuple(shown)
 

@@ -10,8 +10,21 @@ from typing import Final
 
 from ...machine.memory import Region, Store, load_value, store_value
 from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
-from ...model.graph import Model, NodeId, TensorId
-from ...model.path import CallPlace, GraphPlace, NodePlace, TensorPlace, operator_text, quote, resolve
+from ...model.graph import GraphId, Model, NodeId, TensorId
+from ...model.path import (
+    Body,
+    CallPlace,
+    GraphPlace,
+    NodePlace,
+    Path,
+    Step,
+    TensorPlace,
+    operator_text,
+    parse_path,
+    print_path,
+    quote,
+    resolve,
+)
 from ...model.schemas import normal_domain
 from ...model.values import Value
 from ...operators.application import Program
@@ -100,8 +113,9 @@ def region_of_instance(history: History, index: int, instance: Instance) -> tupl
             return None
         if not where.freed:
             return moment.state.store, where
+    events = [it.first for it in edits_of(history, index, instance)[-1:]]
     written = written_at(history, index, instance)
-    state = history.at(0 if written is None else written).state
+    state = history.at(max(events, default=0 if written is None else written)).state
     where = region_of(state, instance.tensor) or stored_region(state, instance.tensor)
     return None if where is None else (state.store, where)
 
@@ -112,11 +126,24 @@ def stored_region(state: State, t: TensorId) -> Region | None:
 
 
 def written_at(history: History, index: int, instance: Instance) -> int | None:
-    """The moment, at most `index`, to which the write of a tensor in a run of its graph led."""
+    """The moment, at most `index`, to which the write of a tensor in a run of its graph led; edits are none."""
     for at in history.writes(instance.tensor, index):
-        if tensor_path(history.at(at).state, instance.tensor) == instance.path:
+        moment = history.at(at)
+        if moment.came is None or instance.tensor not in moment.came.tensors:
+            continue
+        if tensor_path(moment.state, instance.tensor) == instance.path:
             return at
     return None
+
+
+def edits_of(history: History, index: int, instance: Instance) -> tuple[History, ...]:
+    """The timelines whose edits changed a tensor, in a run of its graph, by a moment; the first edit first."""
+    return tuple(
+        it
+        for it in history.edits
+        if it.first <= index
+        if it.edit is not None and (it.edit.tensor, it.edit.path) == (instance.tensor, instance.path)
+    )
 
 
 def frame_of(state: State, t: TensorId) -> Frame | None:
@@ -132,24 +159,29 @@ def frame_of(state: State, t: TensorId) -> Frame | None:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Nodes that a text means, or calls. text: how to say it again. prefix: of the path of a run that it names."""
+    """Nodes, calls, or ends of graphs that a text means. text: how to say it again. path: where it names runs of
+    bodies, how the paths of what is meant begin."""
 
     text: str
     nodes: frozenset[NodeId]
     calls: frozenset[str] = frozenset()
+    returns: frozenset[GraphId] = frozenset()
     path: str = ""
 
 
 def nodes_meant(model: Model, text: str) -> Nodes:
     """The nodes that a text means: a path, op:PATTERN, name:PATTERN, function:NAME, or one of these patterns alone.
 
-    A pattern may have the signs * and ?. Raises Refused for a text that means none, or more than one of these.
+    A name is of a node or a call. A pattern may have the signs * and ?. `return` with the path of a graph means its
+    end. Raises Refused for a text that means none, or more than one of these.
     """
+    if text.startswith("return "):
+        return returns_meant(model, text.removeprefix("return ").strip())
     if text.startswith("/"):
         try:
             return _of_path(model, text)
         except Refused:
-            if not any(node.name == text for node in model.nodes):
+            if not any(text in (node.name, *map(name_of_call, node.calls)) for node in model.nodes):
                 raise
     kinds = ("name", "op", "function")
     head, _, rest = text.partition(":")
@@ -159,8 +191,11 @@ def nodes_meant(model: Model, text: str) -> Nodes:
         return sets[0]
     if sets:
         raise Refused(f"{quote(text)} can mean several things: say which", tuple(it.text for it in sets))
-    known = {*(node.name for node in model.nodes), *(_operator(model, n) for n in range(len(model.nodes)))}
-    raise Refused(f"no node, operator or function is called {quote(text)}", _close(text, known))
+    calls = _calls(model)
+    operators = {*(_operator(model, n) for n in range(len(model.nodes))), *map(function_called, calls)}
+    known = {*(node.name for node in model.nodes), *map(name_of_call, calls), *operators}
+    same = tuple(quote(it) for it in sorted(operators) if it.endswith(f"::{text}"))
+    raise Refused(f"no node, operator, call or function is called {quote(text)}", same or _close(text, known))
 
 
 def one_node(model: Model, text: str) -> NodeId:
@@ -177,31 +212,87 @@ def _of_path(model: Model, text: str) -> Nodes:
         target = resolve(model, text)
     except ValueError as error:
         raise Refused(str(error)) from None
+    path = parse_path(text)
+    around = print_path(replace(path, tensor=None)) if _names_a_run(path) else ""
     match target:
-        case NodePlace(node=node, iterations=iterations):
-            return Nodes(text, frozenset((node,)), path=text if any(it is not None for it in iterations) else "")
+        case NodePlace(node=node):
+            return Nodes(text, frozenset((node,)), path=around)
         case CallPlace():
-            return Nodes(text, frozenset(), frozenset((text,)))
+            return Nodes(text, frozenset(), frozenset((print_path(_of_any_run(path)),)), path=around)
         case TensorPlace(tensor=t):
             writers = frozenset(n for n, node in enumerate(model.nodes) if t in node.outputs)
             if writers:
-                return Nodes(text, writers)
+                return Nodes(text, writers, path=around)
         case GraphPlace(graph=graph):
-            return Nodes(text, frozenset(model.graphs[graph].nodes))
+            return Nodes(text, frozenset(model.graphs[graph].nodes), path=around)
         case None:
             pass
     raise Refused(f"{quote(text)} is no node of the model")
 
 
+def returns_meant(model: Model, text: str) -> Nodes:
+    """The end of the graph that a path names. Raises Refused."""
+    try:
+        target = resolve(model, text)
+    except ValueError as error:
+        raise Refused(str(error)) from None
+    if not isinstance(target, GraphPlace):
+        raise Refused(f"{quote(text)} is no graph of the model: / is the main one, a body is /3:Loop.body")
+    around = text if _names_a_run(parse_path(text)) else ""
+    return Nodes(f"return {text}", frozenset(), returns=frozenset((target.graph,)), path=around)
+
+
+# ---- Runs of bodies -----------------------------------------------------------------------------
+
+
+def _names_a_run(path: Path) -> bool:
+    """True where a path says which run of a body is meant. Raises Refused for a run of a branch, which there is not."""
+    bodies = [(step, step.into) for step in path.steps if isinstance(step.into, Body)]
+    if any(step.operator == "If" and body.iteration is not None for step, body in bodies):
+        raise Refused("a branch has no runs: leave the number out")
+    return any(body.iteration is not None for _, body in bodies)
+
+
+def _of_any_run(path: Path) -> Path:
+    return replace(path, steps=tuple(map(_plain, path.steps)))
+
+
+def _plain(step: Step) -> Step:
+    return replace(step, into=replace(step.into, iteration=None)) if isinstance(step.into, Body) else step
+
+
+def lies_in(text: str, around: str) -> bool:
+    """True where the path of a node in a run is, or lies in, what another path means; a run that this one does not
+    name may be any."""
+    inner, outer = parse_path(text).steps, parse_path(around).steps
+    return len(inner) >= len(outer) and all(map(_agrees, inner, outer))
+
+
+def _agrees(inner: Step, outer: Step) -> bool:
+    if outer.into is None:
+        return (inner.index, inner.operator, inner.name) == (outer.index, outer.operator, outer.name)
+    any_run = isinstance(outer.into, Body) and outer.into.iteration is None
+    return (_plain(inner) if any_run else inner) == outer
+
+
+# ---- Patterns -----------------------------------------------------------------------------------
+
+
 def _of_kind(model: Model, kind: str, pattern: str) -> Nodes | None:
     if kind == "function":
-        calls = {call for node in model.nodes for call in node.calls if _matches(function_called(call), pattern)}
-        return Nodes(f"function:{pattern}", frozenset(), frozenset(calls)) if calls else None
+        functions = frozenset(call for call in _calls(model) if _matches(function_called(call), pattern))
+        return Nodes(f"function:{pattern}", frozenset(), functions) if functions else None
     if kind == "op":
         nodes = frozenset(n for n in range(len(model.nodes)) if _matches(_operator(model, n), pattern))
     else:
         nodes = frozenset(n for n, node in enumerate(model.nodes) if node.name and _matches(node.name, pattern))
+        calls = frozenset(c for c in _calls(model) if (name := name_of_call(c)) and _matches(name, pattern))
+        return Nodes(f"name:{pattern}", nodes, calls) if nodes or calls else None
     return Nodes(f"{kind}:{pattern}", nodes) if nodes else None
+
+
+def _calls(model: Model) -> frozenset[str]:
+    return frozenset(call for node in model.nodes for call in node.calls)
 
 
 def _operator(model: Model, n: NodeId) -> str:
@@ -211,8 +302,12 @@ def _operator(model: Model, n: NodeId) -> str:
 
 def function_called(call: str) -> str:
     """The function that a call of this path calls: domain::name."""
-    tail = call.rsplit("!", 1)[-1].rsplit("/", 1)[-1] if not call.endswith(")") else call
-    return tail.partition(":")[2].partition("(")[0]
+    return parse_path(call).steps[-1].operator
+
+
+def name_of_call(call: str) -> str:
+    """The name of the node that a call of this path was; "" where it had none."""
+    return parse_path(call).steps[-1].name
 
 
 def _matches(name: str, pattern: str) -> bool:

@@ -68,6 +68,25 @@ def test_json_gives_one_object_a_line(net: Path, capsys: pytest.CaptureFixture[s
     assert "NaN" not in out
 
 
+def test_json_gives_values_and_no_cells(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = ("seek end", "print c", "print p", "why-nan c[0]", "info tensors c", "where", "memory", "origin p[0]",
+             "print any(isnan(c))", "print w[0:0]", "print $op", "print 2 * w")  # fmt: skip
+    script = [part for line in lines for part in ("-e", line)]
+    code, out, _ = called(capsys, "debug", "strange.onnx", "--random", 3, *script, "--json", "--batch")
+    _, c, p, why, tensors, frames, memory, origin, truth, empty, text, double = map(json.loads, out.splitlines())
+    assert code == 0
+    assert (c["shape"], c["elements"], c["more"]) == ([2], ["nan", "nan"], 0)
+    assert all(isinstance(it, float) for it in p["elements"]) and len(p["elements"]) == 2
+    assert (why["rows"][0]["value"], why["rows"][0]["step"], why["rows"][0]["what"]) == ("nan", 5, "Generated")
+    assert isinstance(tensors["rows"][0]["address"], int)
+    assert frames["rows"] == [{"frame": 0, "graph or call": "/", "run": None, "line": None, "next": "end"}]
+    assert all(isinstance(it["in use"], int) for it in memory["rows"])
+    assert {"read as": "data", "tensor": '/"x"', "kind": "input", "elements": 3}.items() <= origin["rows"][-1].items()
+    assert origin["rows"][-1]["which"] == [[0, 0], [0, 1], [0, 2]]
+    assert truth["elements"] == [True] and (empty["shape"], empty["elements"]) == ([0], [])
+    assert text["lines"] == ['""'] and double["elements"] == [2.0, 4.0, 8.0]
+
+
 def test_exit_codes_say_what_happened(net: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["debug", "strange.onnx", "--random", 3, "--batch"]
     assert called(capsys, *common, "-e", "continue")[0] == 0

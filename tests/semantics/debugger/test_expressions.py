@@ -154,3 +154,65 @@ def test_large_tensors_come_with_statistics() -> None:
 def test_the_text_of_an_expression_says_the_same_expression(line: str) -> None:
     found = parse(line)
     assert parse(expression_text(found)) == found
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("print y[", '"y[": this is not complete'),
+        ("print 3 +", '"3 +": this is not complete'),
+        ("print y[0] )", "cannot be read from column 6 on"),
+        ("print y[0,, 1]", "cannot be read from column 5 on"),
+        ("print ]", "cannot be read from column 1 on"),
+    ],
+)
+def test_a_column_is_of_what_was_typed(line: str, said: str) -> None:
+    assert said in text(nested(), line)
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("sum(y)", 0.0),
+        ("sum(2 * n)", 6),
+        ("mean(x)", -0.5),
+        ("norm(x)", 5**0.5),
+        ("argmax(x)", [0]),
+        ("argmin(x)", [1]),
+        ("argmax(n)", []),
+        ("where(x > 0, x, 10)", [1.0, 10.0]),
+        ("x @ x", 5.0),
+        ("x @ x - norm(x) * norm(x) < 0.001", True),
+        ("histogram(x, 2)", [[-2.0, -0.5, 1.0], [-0.5, 1.0, 1.0]]),
+        ("sum(histogram(x)[:, 2])", 2.0),
+        ("max(abs(x[:1] - x[0]))", 0.0),
+        ("sum(isnan(x / 0 - x / 0))", 2),
+    ],
+)
+def test_functions_on_whole_tensors(expression: str, value: object) -> None:
+    found = answer(nested(), "seek 1")[0]
+    got = evaluate(parse(expression.replace("sum(y)", "sum(x - x)")), context(found))
+    assert isinstance(got, np.ndarray) and np.array_equal(got, np.asarray(value)), got
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("sum('t')", "one tensor"),
+        ("mean(x[0:0])", "no elements"),
+        ("argmax(x[0:0])", "no elements"),
+        ("where(x, x)", "two tensors"),
+        ("where(x, 'a', 'b')", "two tensors"),
+        ("where(x, x, histogram(x, 3))", "do not fit"),
+        ("x @ 3", "factors of @"),
+        ("x @ histogram(x, 3)", "factors of @"),
+        ("histogram(x / 0)", "no finite"),
+        ("histogram(x, 0)", "1 to 1000 bins"),
+        ("histogram(x, x[0:0])", "1 to 1000 bins"),
+        ("histogram(where(x > 0, 1.7e308, -1.7e308))", "too far apart"),
+        ("sum(where(x > 0, 9223372036854775807, 1))", "beyond 64 bits"),
+    ],
+)
+def test_functions_say_what_they_take(expression: str, said: str) -> None:
+    with pytest.raises(Refused, match=said):
+        evaluate(parse(expression), context(nested()))

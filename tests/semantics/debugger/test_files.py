@@ -39,6 +39,30 @@ def test_a_saved_session_keeps_the_phase_and_the_frame_that_is_looked_at() -> No
 
 
 @pytest.mark.parametrize(
+    "script",
+    [
+        ("tbreak 11", "break 14", "continue", "delete"),
+        ("tbreak 11", "tbreak 14", "continue", "disable", "continue", "delete 2"),
+        ("break 9", "break 11", "delete", "delete", "break 12"),
+        ("seek 1", "bookmark b", "set a[0] = 7", "seek b", "set a[1] = 8"),
+        ("seek 18", "up", "watch s", "set s2[0] = 9"),
+        ("seek 18", "up 2", "set a[0] = 9", "seek 18", "choose /4:Loop.body/2:local::Twice!0:Add"),
+    ],
+)
+def test_what_was_deleted_or_spent_or_set_elsewhere_is_loaded_as_it_was(script: tuple[str, ...]) -> None:
+    found, _ = answer(nested(), *script, "save s")
+    again, got = stopped(nested(), "load s")
+    assert again.stops == found.stops and again.number == found.number and got.where.index == found.index
+    assert [it.label for it in again.timelines] == [it.label for it in found.timelines]
+    assert text(again, "seek end", "print y") == text(found, "seek end", "print y")
+
+
+def test_a_loaded_session_keeps_the_limit_of_steps() -> None:
+    found, _ = answer(nested(limit=7), "break 9", "save s")
+    assert answer(found, "load s", "seek end")[1].where.index == 7  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
     "line", ["nonsense", "seek 3 4", "break nothing", "quit", "save t", "load s", "st", "timeline 7"]
 )
 def test_a_damaged_session_is_refused_with_its_line(folder: Path, line: str) -> None:

@@ -14,7 +14,7 @@ from sampling import seeds
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.debugger.session.motion import seek, step, stepi
 from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.history import History
+from sonnx.semantics.debugger.timeline.history import Edit, History
 from sonnx.semantics.debugger.timeline.names import Instance, with_value
 from sonnx.semantics.machine.execution import next_node, run
 from sonnx.semantics.machine.phases import Advance
@@ -120,7 +120,8 @@ def forks(found: Session, seed: int) -> Iterator[Session]:
                 changed.flat[rng.randrange(value.size)] += np.float32(1)
                 changed.flags.writeable = False
                 other = with_value(state, Instance(t, tensor_path(state, t)), changed)
-                made = found.history.edited(other, "changed")
+                edit = Edit(t, tensor_path(state, t), np.ones(value.shape, np.bool_), " changed", 1)
+                made = found.history.edited(other, edit)
                 yield replace(found, history=made, timelines=(*found.timelines, made), index=index)
                 return
 
@@ -132,7 +133,7 @@ def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: 
     for seed in drawn:
         found, _, _ = opened(seed, schedule, kept=3)
         for fork in forks(found, seed):
-            kinds.append(fork.history.label)
+            kinds.append("changed" if " changed at " in fork.history.label else fork.history.label)
             first, parent = fork.history.first, found.history
             assert fork.history.at(first).state.steps == first
             last = fork.history.finish().index
@@ -140,7 +141,9 @@ def test_a_fork_goes_back_and_forth_and_is_replayed_like_any_timeline(schedule: 
             for t in range(len(fork.history.model.tensors)):
                 written = [index for index, it in came.items() if it is not None and t in it.tensors]
                 for end in (last, first, first - 1):
-                    assert list(fork.history.writes(t, end)) == [index for index in reversed(written) if index <= end]
+                    edited = [it.first for it in fork.history.edits if it.edit is not None and it.edit.tensor == t]
+                    events = sorted((*written, *edited), reverse=True)
+                    assert list(fork.history.writes(t, end)) == [index for index in events if index <= end]
             replayed = replay(fork.history)
             for index in range(last + 1):
                 if index < first:

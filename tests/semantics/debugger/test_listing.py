@@ -24,7 +24,7 @@ def check_bijection(loaded: Model, found: Listing) -> None:
     assert [line.number for line in found.lines] == list(range(1, len(found.lines) + 1))
     assert found.text.splitlines() == [line.text for line in found.lines]
     for n, number in found.of_node.items():
-        assert found.node_at(number) == n
+        assert found.stop_at(number).node == n
     assert set(found.of_return) == set(range(len(loaded.graphs)))
     for line in found.lines:
         assert line.text.isascii() and line.text.isprintable()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sonnx.semantics import Schedule
 from sonnx.semantics.debugger.commands.table import execute
-from sonnx.semantics.debugger.display.answers import Refusal
+from sonnx.semantics.debugger.display.answers import Logged, Refusal
 from sonnx.semantics.debugger.session.motion import entry
 from sonnx.semantics.debugger.session.opening import opened, recorded
 from sonnx.semantics.debugger.stops import count_of, message_of
@@ -23,13 +23,14 @@ S2 = "/4:Loop.body/1:Add"
 def test_a_log_point_speaks_at_each_run_and_does_not_stop() -> None:
     found, end = stopped(nested(), f'log {S2} says "run {{$run}}: {{s[0]}} {{{{x}}}}"', "continue")
     assert end.reason == "end" and not end.hits
-    assert end.logged == ("run 0: -8.0 {x}", "run 1: -7.0 {x}", "run 2: -6.0 {x}")
+    said = [(it.text, it.line, it.step) for it in end.logged]
+    assert said == [("run 0: -8.0 {x}", 30, 11), ("run 1: -7.0 {x}", 30, 16), ("run 2: -6.0 {x}", 30, 21)]
     assert not stopped(found, "reverse-continue")[1].logged
-    assert "run 1: -7.0 {x}" in text(nested(), f'log {S2} says "run {{$run}}: {{s[0]}} {{{{x}}}}"', "run")
+    assert "line 30: run 1: -7.0 {x}" in text(nested(), f'log {S2} says "run {{$run}}: {{s[0]}} {{{{x}}}}"', "run")
 
 
 def test_a_log_point_at_the_first_node_speaks_when_the_run_begins() -> None:
-    assert stopped(nested(), 'log 9 says "begun"', "run")[1].logged == ("begun",)
+    assert stopped(nested(), 'log 9 says "begun"', "run")[1].logged == (Logged("begun", 0, 9),)
 
 
 def test_a_breakpoint_at_the_first_node_is_met_when_the_run_begins() -> None:
@@ -39,12 +40,12 @@ def test_a_breakpoint_at_the_first_node_is_met_when_the_run_begins() -> None:
 
 def test_what_has_no_value_yet_is_said_in_place_of_it() -> None:
     (line,) = stopped(nested(), 'log 9 says "h: {h}"', "run")[1].logged
-    assert line.startswith("h: <") and "no value yet" in line
+    assert line.text.startswith("h: <") and "no value yet" in line.text
 
 
 def test_log_points_have_counts_conditions_and_a_row_in_the_table() -> None:
     found, end = stopped(nested(), f'log {S2} says "{{$run}}" hit >=2 if s[0] > -7.5', "run")
-    assert end.logged == ("2",)
+    assert [it.text for it in end.logged] == ["2"]
     assert "hit >=2 says" in text(found, "info breakpoints")
 
 

@@ -93,7 +93,7 @@ def test_where_shows_graphs_runs_and_calls_and_up_looks_at_the_names_around() ->
     found = nested()
     shown = text(found, "seek 18", "where").splitlines()
     assert [row.split()[:2] for row in shown[2:]] == [
-        ["0*", "/4:Loop.body/2:local::Twice"],
+        ["0*", "/4:Loop.body@1/2:local::Twice"],
         ["1", "/4:Loop.body@1"],
         ["2", "/"],
     ]

@@ -18,7 +18,7 @@ from sonnx.semantics.debugger.display.answers import Rows
 from sonnx.semantics.debugger.queries.explaining import sums
 from sonnx.semantics.debugger.queries.sources import Element, Origin, Sources, chain, origin
 from sonnx.semantics.debugger.session.session import Session
-from sonnx.semantics.debugger.timeline.names import Instance
+from sonnx.semantics.debugger.timeline.names import Instance, value_of_instance
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.machine.state import tensor_path
@@ -163,7 +163,7 @@ def test_the_terms_of_an_explanation_add_up_to_the_bits_of_the_element() -> None
     sources = Sources(found.history, found.history.last)
     t = next(t for t, it in enumerate(found.model.tensors) if it.name == "c")
     instance = Instance(t, found.model.tensors[t].path)
-    value = sources.value(instance)
+    value = value_of_instance(found.history, found.history.last, instance)
     for at in ((0, 0, 1, 1), (0, 1, 2, 5)):
         tree = sources.of(Element(instance, at)).tree
         assert tree is not None
@@ -184,7 +184,7 @@ def test_the_value_of_an_explanation_is_the_element_to_the_bit_in_random_models(
         moment = found.history.at(index)
         for t in () if moment.came is None else moment.came.tensors:
             instance = Instance(t, tensor_path(moment.state, t))
-            value = sources.value(instance)
+            value = value_of_instance(found.history, last, instance)
             if not isinstance(value, np.ndarray) or not value.size:
                 continue
             at = tuple(size * 2 // 3 for size in value.shape)
@@ -353,7 +353,27 @@ def test_a_search_that_is_cut_off_says_so_and_shows_how_far_it_came() -> None:
     sources = Sources(found.history, found.history.last)
     asked = iter([False] * 3 + [True] * 9)
     got = origin(sources, Element(Instance(t, found.model.tensors[t].path), (13,)), None, lambda: next(asked))
-    assert got.cut and got.data
+    assert got.cut == "time" and got.data and got.followed == 3 and got.left
+    assert got.beyond is not None
+    ends = {found.model.tensors[it.instance.tensor].name for it in (*got.beyond, *got.data, *got.control)}
+    full = origin(sources, Element(Instance(t, found.model.tensors[t].path), (13,)))
+    exact = {found.model.tensors[it.instance.tensor].name for it in (*full.data, *full.control)}
+    assert exact <= ends and not full.cut and full.left == 0 and full.beyond == ()
+
+
+def test_a_search_that_is_cut_off_names_its_limit_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto, inputs = conv_model()
+    monkeypatch.setattr("sonnx.semantics.debugger.queries.sources.LIMIT", 3)
+    shown = text(session(proto, inputs), "seek end", "origin y[13]")
+    assert "cut off after 3 elements" in shown and "-t SECONDS" not in shown and "-d N" in shown
+    assert "tensor by tensor, that comes from no more than" in shown
+
+
+def test_what_lost_a_comparison_is_shown_with_its_value() -> None:
+    proto = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[2] x) => (float[2] y) { y = Relu (x) }"""
+    shown = text(session(proto, {"x": np.array([-3.0, 3.0], np.float32)}), "seek end", "explain y[0]")
+    assert 'decided by /"x"[0] = -3.0' in shown
 
 
 def test_a_maximum_or_a_branch_that_lets_a_value_through_is_no_copy() -> None:
@@ -365,3 +385,11 @@ def test_a_maximum_or_a_branch_that_lets_a_value_through_is_no_copy() -> None:
     assert [link for link, _ in kinds(session(proto, {"x": np.array([np.nan, 1], np.float32)}), "y", (0,))] == [
         "Copied", "Propagated", "Propagated", "Given",
     ]  # fmt: skip
+
+
+def test_a_search_for_what_was_killed_that_is_cut_off_claims_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    proto, inputs = conv_model()
+    assert "so is all that it was computed of" in text(session(proto, inputs), "seek end", "why-nan y[13]")
+    monkeypatch.setattr("sonnx.semantics.debugger.queries.sources._LOOKED", 3)
+    shown = text(session(proto, inputs), "seek end", "why-nan y[13]")
+    assert "so is all" not in shown and "cut off here after 3 elements" in shown

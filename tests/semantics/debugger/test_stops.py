@@ -41,6 +41,52 @@ BREAKPOINTS = {
     "break /4:Loop.body/1:Add if $run == 2": [21],
     "break op:Add if s[0] > -7 and $depth == 1": [21, 22],
     "break 12 if any(t < 0)": [2],
+    "break 19": [],
+    "break 23": [8],
+    "break 34": [14, 19, 24],
+    "break 35": [25],
+    "break return /": [25],
+    "break return /4:Loop.body": [14, 19, 24],
+    "break return /4:Loop.body@1": [19],
+    "break return /4:Loop.body if $run == 2": [24],
+    "break /4:Loop.body@1": [15, 16, 17, 18],
+    "break /4:Loop.body@1/2:local::Twice": [17],
+    'break /4:Loop.body@1/"s2"': [16],
+}
+
+CALLS = """
+<ir_version: 10, opset_import: ["" : 18, "local" : 1]>
+calls (float[2] x, int64 n) => (float[2] y)
+{
+  [first] a = local.Outer (x)
+  y = Loop (n, , a) <body = body (int64 i, bool go, float[2] s) => (bool go2, float[2] s2) {
+    [kept] go2 = Identity (go)
+    [within] s2 = local.Outer (s)
+  }>
+}
+<domain: "local", opset_import: ["" : 18, "local" : 1]>
+Outer (v) => (w)
+{
+  [inner] t = local.Inner (v)
+  w = Identity (t)
+}
+<domain: "local", opset_import: ["" : 18]>
+Inner (v) => (w)
+{
+  w = Neg (v)
+}
+"""
+"""Calls with names: in the main graph, in a body, and in another call."""
+NAMED = {
+    "break first": [0],
+    "break name:within": [4, 8],
+    "break inner": [0, 4, 8],
+    "break name:*": [0, 3, 4, 7, 8],
+    "break local::Inner": [0, 4, 8],
+    "break local::Outer": [0, 4, 8],
+    "break function:local::*": [0, 4, 8],
+    'break /1:Loop.body@1/1:local::Outer("within")': [8],
+    'break /1:Loop.body@1/1:local::Outer("within")!0:local::Inner("inner")': [8],
 }
 
 
@@ -48,7 +94,42 @@ BREAKPOINTS = {
 def test_breakpoints_are_met_forward_and_back_at_the_same_places(line: str) -> None:
     expected = BREAKPOINTS[line]
     assert met(nested(), line) == [it for it in expected if it]
-    assert met(nested(), "seek end", line, command="reverse-continue") == expected[::-1]
+    back = [it for it in expected if it != 25]  # the end, where one stands
+    assert met(nested(), "seek end", line, command="reverse-continue") == back[::-1]
+
+
+@table("line", NAMED)
+def test_calls_are_met_by_their_names_and_functions_in_bodies_and_in_calls(line: str) -> None:
+    found = session(CALLS, {"x": GIVEN["x"], "n": np.array(2)})
+    expected = NAMED[line]
+    assert met(found, line) == [it for it in expected if it]
+    assert met(found, "seek end", line, command="reverse-continue") == expected[::-1]
+
+
+def test_a_breakpoint_for_what_comes_next_at_the_end_of_a_body_is_on_its_return() -> None:
+    found = answer(nested(), "seek 14", "break")[0]
+    assert text(found, "info breakpoints").splitlines()[-1].split()[2:] == ["return", "/4:Loop.body"]
+    assert met(found) == [19, 24]
+
+
+def test_what_can_never_be_met_is_refused() -> None:
+    lines = {
+        "break Twice": '"local::Twice"',
+        "break /3:If.then_branch@0/0:Neg": "a branch has no runs",
+        "break return op:Add": "a path begins with /",
+        "break return /0:Add": "is no graph",
+        "watch x": "is an input: no step writes it",
+        "cwatch n": "is an input: no step writes it",
+    }
+    for line, said in lines.items():
+        got = answer(nested(), line)[1]
+        assert isinstance(got, Refusal) and said in f"{got.message} {got.candidates}", (line, got)
+
+
+def test_a_fault_is_caught_in_a_call_and_in_a_run() -> None:
+    found = session(CALLS, {"x": np.array([np.nan, 0], np.float32), "n": np.array(2)})
+    assert met(found, "catch nan at local::Inner") == [1, 5, 9]
+    assert met(found, "catch nan at /1:Loop.body@1") == [9, 10]
 
 
 def test_a_hit_is_counted_on_the_timeline_not_by_driving_past() -> None:
@@ -135,6 +216,12 @@ def test_a_planted_fault_is_found_at_its_node_and_element_by_one_command(
 
 def test_a_catch_can_be_confined_to_nodes() -> None:
     assert met(strange(), "catch nan at op:Relu") == [6]
+
+
+def test_a_nan_is_caught_where_it_is_generated_or_everywhere() -> None:
+    assert met(strange(), "catch nan") == [5] and met(strange(), "catch nan everywhere") == [5, 6]
+    shown = text(strange(), "catch nan", "catch inf everywhere", "info breakpoints")
+    assert "where generated" in shown and "everywhere" in shown
 
 
 def test_a_failed_precondition_is_caught_where_the_run_is_stuck() -> None:

@@ -14,7 +14,7 @@ import onnx.parser
 import pytest
 from debugger_models import NESTED, answer, nested
 from sonnx.semantics.debugger.commands.table import completions, execute
-from sonnx.semantics.debugger.display.answers import Note, Rows
+from sonnx.semantics.debugger.display.answers import Note, Rows, cell_text
 from sonnx.semantics.debugger.display.rendering import lines
 
 PROGRAM = "from sonnx.spec.cli import main; main()"
@@ -40,6 +40,19 @@ def test_cells_go_on_below_themselves() -> None:
     )  # fmt: skip
     assert lines(Note(("one two three four",)), 12) == ("one two", "    three", "    four")
     assert lines(Note(("a\nb \x1b[31m",)), 80) == lines(Note(("a\nb \x1b[31m",)))
+
+
+@pytest.mark.parametrize("width", [60, 120])
+def test_no_path_is_torn_where_the_terminal_has_room_for_it(width: int) -> None:
+    found, _ = answer(nested(), "break /4:Loop.body/2:local::Twice!0:Add", "seek 18")
+    for line in ("where", "info tensors", "info breakpoints", "origin s2[0]", "why-branch", "memory", "who-reads s2"):
+        got = execute(found, line).answer
+        assert isinstance(got, Rows)
+        shown = lines(got, width)
+        assert max(map(len, shown)) <= width, line
+        for row in got.rows:
+            for cell in map(cell_text, row):
+                assert not cell.startswith("/") or any(cell in it for it in shown), (line, cell)
 
 
 def test_files_are_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -103,6 +116,13 @@ def test_a_session_at_a_terminal(tmp_path: Path) -> None:
     terminal.until("(sonnx 0) ")
     terminal.type("reverse-con\t\n")
     assert "the start" in terminal.until("(sonnx 0) ")
+    terminal.type("seek 18\n")
+    terminal.until("(sonnx 18) ")
+    terminal.type("step\n")
+    terminal.until("(sonnx 19) ")
+    terminal.interrupt("(sonnx 19) ")  # nothing is typed: the step is not repeated
+    terminal.type("\n")
+    terminal.until("(sonnx 19) ")
     terminal.type("seek 18\n")
     terminal.until("(sonnx 18) ")
     terminal.type("half a line")

@@ -66,7 +66,8 @@ def test_breakpoints_may_stand_on_the_lines_of_nodes(client: Client, nested: Jso
     found = client.request("breakpointLocations", wanted)["breakpoints"]
     nodes = [i for i, line in enumerate(text, 1) if "  # " in line]
     calls = [i for i, line in enumerate(text, 1) if line.strip().startswith("call ")]
-    assert sorted({it["line"] for it in found}) == sorted([*nodes, *calls])
+    returns = [i for i, line in enumerate(text, 1) if line.strip().startswith("return ")]
+    assert sorted({it["line"] for it in found}) == sorted([*nodes, *calls, *returns])
     one = client.request("breakpointLocations", {"source": source(client), "line": 1})
     assert one["breakpoints"] == []
     client.end()
@@ -79,6 +80,8 @@ def test_a_log_point_says_something_and_does_not_stop(client: Client, nested: Js
     assert line_of(client).startswith("return")
     said = [it["output"] for it in client.events("output") if it["output"].startswith("run ")]
     assert [it.split(":")[0] for it in said] == ["run 0", "run 1", "run 2"]
+    placed = [it["line"] for it in client.events("output") if it["output"].startswith("run ")]
+    assert placed == [at(client, '"s2" = Add')] * 3
     client.end()
 
 
@@ -93,6 +96,27 @@ def test_function_breakpoints_stop_at_operators_names_globs_and_functions(client
         assert first in line_of(client), name
     (bad,) = client.request("setFunctionBreakpoints", {"breakpoints": [{"name": "Conv"}]})["breakpoints"]
     assert not bad["verified"] and bad["message"]
+    client.end()
+
+
+def test_a_breakpoint_on_a_return_line_stays_in_its_branch(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    text = listed(client)
+    then, other = (i for i, line in enumerate(text, 1) if line.strip() in ('return "te"', 'return "ee"'))
+    answered = breaks(client, then, other)
+    assert [(it["verified"], it["line"]) for it in answered] == [(True, then), (True, other)]
+    assert client.move("continue")["hitBreakpointIds"] == [answered[1]["id"]] and client.line() == other
+    client.end()
+
+
+def test_data_that_no_step_writes_is_watched_where_it_is_read(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    info = client.request("dataBreakpointInfo", {"name": "x"})
+    assert info["accessTypes"] == ["read"]
+    wanted = [{"dataId": info["dataId"], "accessType": it} for it in ("write", "read")]
+    written, read = client.request("setDataBreakpoints", {"breakpoints": wanted})["breakpoints"]
+    assert not written["verified"] and "no step writes it" in written["message"] and read["verified"]
+    assert client.move("continue")["hitBreakpointIds"] == [read["id"]]
     client.end()
 
 

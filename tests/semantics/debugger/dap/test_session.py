@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import onnx.parser
-from dap_client import Client, Json
+from dap_client import VSCODE, Client, Json
 from dap_listing import at, breaks, line_of
+from debugger_models import GIVEN
 from sonnx.spec import cli
 
 
@@ -17,6 +19,31 @@ def test_a_session_begins_and_ends(client: Client, nested: Json) -> None:
     assert client.event("process")["name"] == "nested.onnx"
     client.end()
     assert client.events("terminated") and client.events("exited") == [{"exitCode": 0}]
+
+
+def test_requests_keep_to_the_order_of_the_protocol(client: Client, nested: Json) -> None:
+    assert "initialize first" in client.refused("threads")
+    assert "initialize first" in client.refused("launch", nested)
+    client.begin(nested)
+    assert "sent once" in client.refused("initialize", VSCODE)
+    assert "sent once" in client.refused("configurationDone")
+    assert "already" in client.refused("launch", nested)
+    client.end()
+
+
+def test_inputs_may_be_one_text(client: Client, nested: Json, tmp_path: Path) -> None:
+    np.savez(tmp_path / "all.npz", **GIVEN)
+    client.begin({**nested, "inputs": str(tmp_path / "all.npz")})
+    assert client.evaluate("x", "hover")["result"] == "float[2] [1.0, -2.0]"
+    client.end()
+
+
+def test_sizes_of_inputs_that_are_drawn_may_be_said(client: Client, tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]> g (float[N, 2] x) => (float[N, 2] y) { y = Neg (x) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "g.onnx")
+    client.begin({"model": str(tmp_path / "g.onnx"), "random": 1, "sizes": {"N": 3}, "stopOnEntry": True})
+    assert client.evaluate("x", "hover")["type"] == "float[3, 2]"
+    client.end()
 
 
 def test_without_a_stop_at_the_entry_it_runs_to_the_end_and_stays(client: Client, nested: Json) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import random
 import socket
+import subprocess
 from pathlib import Path
 
 import onnx
@@ -287,3 +288,9 @@ def test_a_bad_launch_is_refused_in_one_line_and_another_one_may_follow(client: 
         assert text and "\n" not in text and "Traceback" not in text
     client.begin_again(nested)
     client.end()
+
+
+@pytest.mark.parametrize(("sent", "code"), [(b"nonsense\r\n\r\n", 2), (b"Content-Length: 9\r\n\r\n{", 2), (b"", 0)])
+def test_a_stream_that_is_none_of_messages_is_no_success(sent: bytes, code: int) -> None:
+    got = subprocess.run(COMMAND, input=sent, capture_output=True, timeout=60, check=False)
+    assert got.returncode == code and b"Traceback" not in got.stderr
