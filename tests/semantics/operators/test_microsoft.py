@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from command_calls import ENGINES, agrees, owed
-from microsoft_cases import CASES, Case, cases, given, name_of, verdict
+from microsoft_cases import CASES, GUESTS, Case, cases, given, model, name_of, verdict
 from onnx import TensorProto, helper, numpy_helper
 from sampling import CAMPAIGN
 from sonnx.checker.certification.certifier import certify
@@ -264,3 +264,41 @@ def test_a_function_that_applies_such_an_operator_is_told_of_before_anything_cal
     onnx.save(model, tmp_path / "function.onnx")
     report = certify(tmp_path / "function.onnx")
     assert [it.id for it in report.rules if it.verdict is RuleVerdict.VIOLATED] == ["function/operators"]
+
+
+# ---- One node of each ---------------------------------------------------------------------------
+
+OWED = {
+    "GroupQueryAttention": {"cache_length", "lengths_in_range", "cache_shape", "bias_shape"},
+    "EmbedLayerNormalization": {"words_in_range", "segments_in_range", "positions_in_range"},
+    "RotaryEmbedding": {"positions_in_range"},
+    "DequantizeLinear": {"int32_zero_point"},
+}
+"""The requirements on data, which no model of a node without stored values can meet by itself."""
+
+
+@pytest.mark.parametrize(
+    "operator",
+    [it if it == "GroupQueryAttention" else pytest.param(it, marks=CAMPAIGN) for it in CASES if it not in GUESTS],
+)
+def test_a_model_of_one_node_conforms_but_for_what_its_data_owe(
+    operator: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path, certificate = str(tmp_path / "m.onnx"), str(tmp_path / "c.json")
+    for case in cases(operator, 2):
+        inputs, attributes, outputs = case
+        done = apply(Application(name_of(operator), 1, inputs, attributes, (True,) * outputs))
+        assert isinstance(done, Outputs)
+        made = onnx.ModelProto.FromString(model(operator, case)[0])
+        for value, array in zip(made.graph.output, done.values, strict=True):
+            result = np.asarray(array)
+            sizes = [f"{value.name}{axis}" for axis in range(result.ndim)]
+            kind = helper.np_dtype_to_tensor_dtype(result.dtype)
+            value.CopyFrom(helper.make_tensor_value_info(value.name, kind, sizes))
+        onnx.save(made, path)
+        assert run(["certify", path, "--certificate", certificate, "--format", "json"]) == 0
+        report = json.loads(capsys.readouterr().out)
+        owed = {it["id"].rpartition("/")[2] for it in report["rules"] if it["verdict"] == "obligation"}
+        assert owed <= OWED.get(operator, set())
+        assert run(["recheck", certificate, path]) == 0
+        assert capsys.readouterr().out.startswith("CONFIRMED")
