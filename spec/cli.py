@@ -8,6 +8,7 @@ away in the middle ends with 141, as the signal would.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -31,6 +32,9 @@ EXIT_CODES = {
     "Unsupported": UNDECIDED,
 }
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
+
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""The numbers of errors with which a disk refuses what is written to it."""
 
 TRACEBACK = "SONNX_TRACEBACK"
 
@@ -88,6 +92,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
+    except OSError as error:
+        _drop_output()
+        return code if code in (USAGE, INTERNAL) else _failure(error)
     return code
 
 
@@ -126,6 +133,8 @@ def _failure(error: Exception) -> int:
         return _complain(f"error: {error}", code)
     if isinstance(error, OSError) and error.filename is not None:
         return _complain(f"error: {error.filename}: {error.strerror}", USAGE)
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        return _complain(f"error: the output cannot be written: {error.strerror}", USAGE)
     hint = "" if os.environ.get(TRACEBACK) else f" (a defect of sonnx: {TRACEBACK}=1 shows the traceback to report)"
     return _complain(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL)
 

@@ -81,8 +81,7 @@ def compare(
     source = source_of(loaded, model)
     drawn = list(_cases(loaded, inputs, seed, cases))
     with progress_bar() as bar:
-        tell = None if bar is None else lambda what: bar(what, 0, 0)
-        comparisons = judge(source, (first, second), drawn, tell)
+        comparisons = judge(source, (first, second), drawn, lambda what: bar(what, 0, 0))
     named = [(it.name, it.version) for it in (first, second)]
     if form == "json":
         deliver(to_json(model.name, named, comparisons), output)

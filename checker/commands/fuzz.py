@@ -56,7 +56,6 @@ def fuzz(
     duration = 60.0 if seconds is None and cases is None else seconds
     done: Campaign | None = None
     with progress_bar() as bar:
-        tell = None if bar is None else lambda what: bar(what, 0, 0)
         for it in campaign(
             chosen,
             seed,
@@ -64,7 +63,7 @@ def fuzz(
             cases=cases,
             only=frozenset(operators),
             refusals=refusals,
-            tell=tell,
+            tell=lambda what: bar(what, 0, 0),
         ):
             if isinstance(it, Campaign):
                 done = it

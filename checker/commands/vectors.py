@@ -33,6 +33,5 @@ def vectors(folder: Path, pattern: str | None) -> None:
             if case is not None and case.expected is not None:
                 write(case, folder)
                 written += 1
-            if bar is not None:
-                bar(name, done + 1, len(chosen))
+            bar(name, done + 1, len(chosen))
     click.echo(f"{written} vectors in {folder}")

@@ -70,8 +70,7 @@ def bench(
     with progress_bar(counted=True) as bar:
         for number, engine in enumerate(dict.fromkeys(engines)):
             rows.append(measured(engine, model, given, repeat=repeat, warm=warm, threads=threads))
-            if bar is not None:
-                bar("engines", number + 1, len(set(engines)))
+            bar("engines", number + 1, len(set(engines)))
     if form == "json":
         click.echo(_json(rows, model, threads))
     else:

@@ -128,7 +128,7 @@ def run(
             limits=Limits(max_steps, max_time),
             observers=[it for it in (placed, drawn, judged, tracer) if it is not None],
             history=False,
-            progress=None if bar is None else partial(bar, "steps"),
+            progress=partial(bar, "steps"),
             draws=draws,
         )
     seconds = time.monotonic() - started - (0.0 if judged is None else judged.seconds)
@@ -232,11 +232,11 @@ def _inputs(model: Model, given: tuple[str, ...], seed: int | None) -> tuple[dic
 # ---- Results ----------------------------------------------------------------------------------
 
 
-def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consistent:
+def _judge(model: Model, given: dict[str, Value], bar: Progress) -> Consistent:
     from ..machine.consistency import Consistent
     from ..machine.inputs import bound_inputs
 
-    return Consistent(bound_inputs(model, given), None if bar is None else partial(bar, "equations"))
+    return Consistent(bound_inputs(model, given), partial(bar, "equations"))
 
 
 def _consistency_report(judged: Consistent | None) -> bool:

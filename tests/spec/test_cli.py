@@ -41,6 +41,15 @@ def act(what):
     if what == "colour":
         from rich.console import Console
         Console().print("[red]red[/]")
+    if what == "console":
+        from sonnx.spec.terminal import output_console
+        for _ in range(10_000):
+            output_console().print("x" * 80)
+    if what == "line":
+        click.echo("a line")
+    if what == "finding in a line":
+        click.echo("a line")
+        raise SystemExit(1)
 """
 
 
@@ -188,8 +197,9 @@ def test_ctrl_c_ends_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are POSIX's")
-def test_a_reader_that_goes_away_ends_quietly_and_is_no_verdict(tmp_path: Path) -> None:
-    process = act(tmp_path, "flood")
+@pytest.mark.parametrize("what", ["flood", "console"])
+def test_a_reader_that_goes_away_ends_quietly_and_is_no_verdict(tmp_path: Path, what: str) -> None:
+    process = act(tmp_path, what)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
@@ -207,6 +217,28 @@ def test_a_verdict_survives_a_reader_that_is_gone(tmp_path: Path) -> None:
     os.close(write)
     assert process.communicate(timeout=30)[1] == ""
     assert process.returncode == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("what", ["line", "flood", "console", "finding in a line"])
+def test_a_full_disk_is_one_line_and_no_verdict(tmp_path: Path, what: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = act(tmp_path, what, stdout=full)
+        _, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (2, "error: the output cannot be written: No space left on device\n")
+
+
+def test_long_work_off_the_terminal_says_a_line_from_time_to_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sonnx.spec import terminal
+
+    now = iter((0.0, 9.0, 10.5, 11.0, 20.5, 31.0))
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
+    with terminal.progress_bar() as show:
+        for done in range(5):
+            show("work\x1b", done, 5 * (done < 3))
+    assert capsys.readouterr().err == "work\\x1b 1 of 5, 10 s\nwork\\x1b 3, 20 s\nwork\\x1b 4, 31 s\n"
 
 
 def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
