@@ -37,6 +37,9 @@ UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
 """The numbers of errors with which a disk refuses what is written to it."""
 
 TRACEBACK = "SONNX_TRACEBACK"
+COMPLETION = "_SONNX_COMPLETE"
+"""In the environment `bash_source`, `zsh_source` or `fish_source` for the script that lets a shell complete, and what
+that script asks when it is used."""
 
 
 class Commands(click.RichGroup):
@@ -164,6 +167,10 @@ def _terminate(_signal: int, _frame: object) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script; of a shell that completes a line, its answer."""
+    if wanted := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(sonnx, {}, "sonnx", COMPLETION, wanted))
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))

@@ -32,7 +32,7 @@ FLAGS = (("--strict", "strict"), ("--others", "others"), ("--no-waivers", "plain
 
 
 @click.command()
-@click.argument("models", metavar="MODEL...", nargs=-1)
+@click.argument("models", metavar="MODEL...", nargs=-1, type=click.Path())
 @click.option(
     "--rules",
     "rules",
@@ -128,6 +128,11 @@ def certify(
     CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage. Of
     several models the first of 4 (a defect of the tool), 2, 1, 3 that one of them has, else 0.
     What is not said here is taken from the table tool.sonnx of pyproject.toml, or from sonnx.toml.
+
+    \b
+    Examples:
+      sonnx certify model.onnx --certificate model.json
+      sonnx certify nets --format sarif --output report.sarif
     """
     if explain is not None:
         from ..certification.explain import explanation

@@ -59,6 +59,11 @@ def compare(
     from the operator's definition. MODEL may be a folder that `sonnx fuzz` stored.
 
     Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
+
+    \b
+    Examples:
+      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1
+      sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.runtimes.engines.registry import engine

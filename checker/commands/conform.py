@@ -19,6 +19,7 @@ from sonnx.spec.terminal import inert, progress_bar
 from ..runtimes.conformance.threads import one_thread
 
 if TYPE_CHECKING:
+    from ..runtimes.conformance.records import Record
     from ..runtimes.conformance.reports import Conformance
 
 
@@ -79,6 +80,11 @@ def conform(
     Interrupted, a run reports what is done, and with --resume F it goes on from F when it is started again.
 
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
+
+    \b
+    Examples:
+      sonnx conform --engine onnxruntime --html report.html
+      sonnx conform --engine reference --suite vectors --filter 'Softmax-*' --jobs 2
     """
     from sonnx.semantics.runtimes.engines.registry import started
 
@@ -115,7 +121,8 @@ def conform(
         else:
             make = executors.processes if place is None else executors.named(place)
         bar = stack.enter_context(progress_bar(counted=True))
-        records, missing, ended = (), 0, 0
+        records: tuple[Record, ...] = ()
+        missing = ended = 0
         try:
             records = run(
                 cases,

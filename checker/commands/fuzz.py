@@ -42,6 +42,11 @@ def fuzz(
     and stored as a folder that `sonnx compare` replays.
 
     Exit code: 0 nothing found, 1 something found, 2 usage, 3 nothing could be compared.
+
+    \b
+    Examples:
+      sonnx fuzz --engine onnxruntime --seconds 60
+      sonnx fuzz --engine numpy --cases 500 --seed 7
     """
     from sonnx.semantics.runtimes.engines.registry import started
     from sonnx.spec.library import specification

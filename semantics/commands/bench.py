@@ -54,6 +54,11 @@ def bench(
     """Measure how long engines take to run MODEL: median and least time, peak memory, ratio to the first engine.
 
     Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
+
+    \b
+    Examples:
+      sonnx bench model.onnx --engine numpy --engine onnxruntime
+      sonnx bench model.onnx --engine machine --engine numpy --random 1
     """
     from sonnx.spec.terminal import progress_bar
 

@@ -95,6 +95,11 @@ def run(
     """Run MODEL step by step, every operator by its text in the specification, or fast, by another engine.
 
     Exit code: 0 done, 1 stuck or not consistent, 2 unreadable input or usage, 3 an operator has no meaning here.
+
+    \b
+    Examples:
+      sonnx run model.onnx --random 1 --trace run.jsonl
+      sonnx run model.onnx --input image=image.npy --engine numpy --output out.npz
     """
     if engine != MACHINE:
         for key, text in OF_THE_MACHINE.items():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -251,6 +253,51 @@ def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
 def test_a_pipe_gets_no_colours(tmp_path: Path, environment: dict[str, str]) -> None:
     process = act(tmp_path, "colour", env={**os.environ, **environment})
     assert process.communicate(timeout=30)[0] == "red\n"
+
+
+# ---- Help and completion ------------------------------------------------------------------------
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """All commands by name, those of groups too."""
+    top = click.Context(cli.sonnx)
+    named = [(name, cli.sonnx.get_command(top, name)) for name in cli.sonnx.list_commands(top)]
+    deeper = [
+        (f"{name} {below}", group.get_command(top, below))
+        for name, group in named
+        if isinstance(group, click.Group)
+        for below in group.list_commands(top)
+    ]
+    return [(name, it) for name, it in (*named, *deeper) if it is not None and not isinstance(it, click.Group)]
+
+
+def test_the_help_of_every_command_has_two_examples_that_it_accepts() -> None:
+    for name, command in commands():
+        _, _, after = (command.help or "").partition("Examples:\n")
+        lines = [line.strip() for line in after.splitlines() if line.strip()]
+        assert len(lines) == 2, name
+        for line in lines:
+            first = shlex.split(line.partition(" > ")[0].partition(" | ")[0])
+            arguments = first[1:] if first[1] != "--spec" else first[3:]
+            assert first[0] == "sonnx" and arguments[: name.count(" ") + 1] == name.split(), line
+            command.make_context(name, arguments[name.count(" ") + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("shell", "here", "shown"),
+    [("bash", "1", "plain,certify"), ("zsh", "1", "certify"), ("fish", "cert", "plain,certify")],
+)
+def test_shells_complete_commands_and_options(shell: str, here: str, shown: str) -> None:
+    script = sonnx(_SONNX_COMPLETE=f"{shell}_source")
+    assert script.returncode == 0 and f"_SONNX_COMPLETE={shell}_complete" in script.stdout
+    if shutil.which(shell) is not None:
+        read = subprocess.run([shell, "-n"], input=script.stdout, capture_output=True, text=True, timeout=60)
+        assert (read.returncode, read.stderr) == (0, "")
+    asked = sonnx(_SONNX_COMPLETE=f"{shell}_complete", COMP_WORDS="sonnx cert", COMP_CWORD=here)
+    assert shown in asked.stdout
+    word = {"fish": "--form"}.get(shell, "2")
+    option = sonnx(_SONNX_COMPLETE=f"{shell}_complete", COMP_WORDS="sonnx certify --form", COMP_CWORD=word)
+    assert "--format" in option.stdout
 
 
 # ---- sonnx spec -------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from pathlib import Path
 import jsonschema
 import onnx
 import pytest
+from command_calls import called
 from onnx import TensorProto, helper
 from sonnx.checker import Report, certify
 from sonnx.checker.certification.examples import examples
@@ -193,3 +194,16 @@ def test_sarif_is_valid_against_the_schema_of_the_standard(
     validator = jsonschema.validators.validator_for(sarif_schema)(sarif_schema)
     for report in reports:
         assert [error.message for error in validator.iter_errors(json.loads(render(report, "sarif")))] == []
+
+
+def test_the_schema_that_a_report_names_is_printed_by_a_command(
+    reports: list[Report], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = called(capsys, "schema")
+    assert code == 0
+    assert json.loads(render(reports[0], "json"))["$schema"] == json.loads(out)["$id"]
+
+
+def test_a_report_is_shown_in_one_line(reports: list[Report]) -> None:
+    assert re.fullmatch(r"<Report of a model: VIOLATES, .*sonnx.*; rules: \d+ holds, \d+ violated.*>", repr(reports[1]))
+    assert "\x1b" not in repr(reports[-1])
