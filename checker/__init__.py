@@ -2,6 +2,19 @@
 
     from sonnx.checker import certify, recheck
 
+    report = certify("model.onnx")                  # or rules="onnx", rules=["sonnx", "sonnx-operators"]
+    report.verdict                                  # Verdict.CONFORMS, VIOLATES or UNDECIDED
+    report.conditions, report.obligations           # for which sizes, with how many obligations on data
+    [rule.id for rule in report.rules if rule.verdict == "violated"]
+    [(finding.where, finding.message) for rule in report.rules for finding in rule.findings]
+
+    from sonnx.checker.certification.formats import render
+    render(report, "json")                          # "sarif", "junit", "html"; a notebook shows the page
+
+    from sonnx.checker.certification.certificate import certificate, seal
+    sealed = seal(certificate(certify("model.onnx", witnesses=True)))    # bytes; write them to a file
+    recheck("model.json", "model.onnx").outcome     # Outcome.CONFIRMED, REFUTED or NOT_CHECKED
+
 Names are loaded when first used, so that a recheck imports neither the certifier nor a solver.
 """
 

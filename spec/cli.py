@@ -8,6 +8,7 @@ away in the middle ends with 141, as the signal would.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import sys
@@ -32,7 +33,13 @@ EXIT_CODES = {
 }
 """The exit code for each class of expected errors. A SpecError that gets here is a defect of the package's text."""
 
+UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO)
+"""The numbers of errors with which a disk refuses what is written to it."""
+
 TRACEBACK = "SONNX_TRACEBACK"
+COMPLETION = "_SONNX_COMPLETE"
+"""In the environment `bash_source`, `zsh_source` or `fish_source` for the script that lets a shell complete, and what
+that script asks when it is used."""
 
 
 class Commands(click.RichGroup):
@@ -88,6 +95,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         _drop_output()
+    except OSError as error:
+        _drop_output()
+        return code if code in (USAGE, INTERNAL) else _failure(error)
     return code
 
 
@@ -126,6 +136,8 @@ def _failure(error: Exception) -> int:
         return _complain(f"error: {error}", code)
     if isinstance(error, OSError) and error.filename is not None:
         return _complain(f"error: {error.filename}: {error.strerror}", USAGE)
+    if isinstance(error, OSError) and error.errno in UNWRITABLE:
+        return _complain(f"error: the output cannot be written: {error.strerror}", USAGE)
     hint = "" if os.environ.get(TRACEBACK) else f" (a defect of sonnx: {TRACEBACK}=1 shows the traceback to report)"
     return _complain(f"internal error: {type(error).__name__}: {error}{hint}", INTERNAL)
 
@@ -155,6 +167,10 @@ def _terminate(_signal: int, _frame: object) -> NoReturn:
 
 
 def main() -> NoReturn:
-    """The console script."""
+    """The console script; of a shell that completes a line, its answer."""
+    if wanted := os.environ.get(COMPLETION):
+        from click.shell_completion import shell_complete
+
+        sys.exit(shell_complete(sonnx, {}, "sonnx", COMPLETION, wanted))
     signal.signal(signal.SIGTERM, _terminate)
     sys.exit(run(sys.argv[1:]))

@@ -30,7 +30,7 @@ OWN, SHARED = "sonnx.toml", "pyproject.toml"
 KEYS: Final[Mapping[str, str]] = {
     "spec": "paths", "models": "paths", "rules": "texts", "strict": "flag", "others": "flag", "timeout": "number",
     "jobs": "count", "sizes": "sizes", "engines": "texts", "format": "text", "output": "path", "certificate": "path",
-    "waivers": "waivers",
+    "title": "text", "project": "text", "waivers": "waivers",
 }  # fmt: skip
 """Each key, and what kind of value it has."""
 WORDS: Final[Mapping[str, str]] = {
@@ -97,6 +97,7 @@ class Settings:
         named = {name: self.path(self.values[name]) for name in ("output", "certificate") if name in self.values}
         listed = {name: self.texts(name) for name in ("models", "rules") if name in self.values}
         sizes = [f"{name}={value}" for name, value in self.values.get("sizes", {}).items()]
+        listed |= {name: self.values[name] for name in ("title", "project") if name in self.values}
         form = {"form": self.values["format"]} if "format" in self.values else {}
         engines = {"engines": self.texts("engines")} if "engines" in self.values else {}
         judged = {**common, **named, **listed, **form, **({"sizes": sizes} if sizes else {})}

@@ -36,7 +36,11 @@ PIPE_WIDTH: Final = 110
 
 def output_console(file: IO[str] | None = None) -> Console:
     """For a file, or for standard output."""
-    from rich.console import Console
+    from rich.console import Console as Rich
+
+    class Console(Rich):
+        def on_broken_pipe(self) -> None:  # rich would end with exit code 1, a finding
+            raise BrokenPipeError
 
     if file is None and sys.stdout.isatty():
         return Console(highlight=False)
@@ -61,15 +65,18 @@ def print_line(console: Console, text: str | Text) -> None:
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, the number of steps done and the number of steps in all, 0 where it is not known."""
 
-PAUSE = 0.05
+PAUSE: Final = 0.05
 """Seconds between two pictures of the bar, unless what is being done changes."""
+LINE: Final = 10.0
+"""Seconds between two lines about the work where there is no terminal; the first one comes after as many."""
 
 
 @contextmanager
-def progress_bar(*, counted: bool = False) -> Iterator[Progress | None]:
-    """A bar that lasts as long as the work, None where there is no terminal. counted: with the number of steps done."""
+def progress_bar(*, counted: bool = False) -> Iterator[Progress]:
+    """A bar that lasts as long as the work; where there is no terminal, a line from time to time, so that the log of
+    work that is soon done has none. counted: with the number of steps done."""
     if not sys.stderr.isatty():
-        yield None
+        yield _lines()
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
@@ -89,3 +96,18 @@ def progress_bar(*, counted: bool = False) -> Iterator[Progress | None]:
                 bar.update(task, description=what, completed=done, total=max(done, total) or None)
 
         yield show
+
+
+def _lines() -> Progress:
+    begun = shown = time.monotonic()
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= LINE:
+            shown = now
+            count = f" {done} of {total}" if total else f" {done}" if done else ""
+            sys.stderr.write(f"{one_line(what)}{count}, {now - begun:.0f} s\n")
+            sys.stderr.flush()
+
+    return show

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tomllib
 import zipfile
 from importlib.metadata import version
@@ -63,6 +65,78 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
     assert done.returncode == 0, done.stdout + done.stderr
     (path,) = (copy / "dist").glob("*.whl")
     return zipfile.ZipFile(path)
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], str]:
+    """The files of the source distribution that is built from a copy of the tree, and what the build says."""
+    pytest.importorskip("build")
+    copy = tmp_path_factory.mktemp("source")
+    for name in tracked():
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, copy / name)
+    command = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(copy / "dist"), str(copy)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (path,) = (copy / "dist").glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        held = {it.name.partition("/")[2] for it in archive.getmembers() if it.isfile()}
+    return held, done.stdout + done.stderr
+
+
+def test_the_source_distribution_holds_the_whole_tree_and_its_build_warns_of_nothing(
+    source: tuple[set[str], str],
+) -> None:
+    held, said = source
+    assert set(tracked()) - held == set()
+    made = {"PKG-INFO", "setup.cfg"}
+    assert {name for name in held - set(tracked()) - made if not name.startswith("sonnx.egg-info/")} == set()
+    assert [line for line in said.splitlines() if re.search("warning|deprecat", line, re.IGNORECASE)] == []
+
+
+def test_the_hook_for_other_repositories_calls_a_command_that_there_is() -> None:
+    (hook,) = pytest.importorskip("yaml").safe_load((ROOT / ".pre-commit-hooks.yaml").read_text())
+    assert hook["entry"].split() == ["sonnx", "certify"] and hook["language"] == "python"
+    assert re.search(hook["files"], "nets/a.onnx") and not re.search(hook["files"], "a.onnx.txt")
+
+
+ENVIRONMENT = """#!/bin/sh
+# stands for `python3 -m venv PLACE`: its pip notes what it installs, its sonnx is that of this process
+mkdir -p "$3/bin"
+printf '#!/bin/sh\\necho "$@" > %s/installed\\n' "$PWD" > "$3/bin/pip"
+printf '#!/bin/sh\\nexec "%s" -c "from sonnx.spec.cli import main; main()" "$@"\\n' "$REAL" > "$3/bin/sonnx"
+chmod +x "$3/bin/pip" "$3/bin/sonnx"
+"""
+
+
+def test_the_action_installs_its_checkout_and_leaves_report_and_exit_code(tmp_path: Path) -> None:
+    if shutil.which("bash") is None:
+        pytest.skip("the action is run by bash")
+    from sonnx.checker.certification.examples import write
+
+    action = pytest.importorskip("yaml").safe_load((ROOT / "action.yml").read_text())
+    (step,) = action["runs"]["steps"]
+    write(tmp_path / "examples")
+    (tmp_path / "nets").mkdir()
+    for name in ("conforming", "working-group"):
+        shutil.copy(tmp_path / "examples" / f"{name}.onnx", tmp_path / "nets")
+    (tmp_path / "python").write_text(ENVIRONMENT)
+    (tmp_path / "python").chmod(0o755)
+    given = {name: str(it["default"]) for name, it in action["inputs"].items()}
+    given |= {"models": "nets/*.onnx", "arguments": "--jobs 1", "certificates": "certificates"}
+    spelled = {name: value for name, value in step["env"].items() if "inputs." in value}
+    names = {name: value.strip("${} ").removeprefix("inputs.") for name, value in spelled.items()}
+    environment = {name: given[own] for name, own in names.items()} | {"SONNX_SOURCE": "checkout"}
+    environment |= {"SONNX_PYTHON": str(tmp_path / "python"), "REAL": sys.executable, "GITHUB_OUTPUT": "outputs"}
+    done = subprocess.run(
+        ["bash", "-c", step["run"]], cwd=tmp_path, env={**os.environ, **environment}, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr
+    assert (tmp_path / "installed").read_text() == "install --quiet checkout\n"
+    assert (tmp_path / "outputs").read_text() == "sarif=sonnx.sarif\ncode=1\n"
+    (run,) = json.loads((tmp_path / "sonnx.sarif").read_text())["runs"]
+    assert [it["location"]["uri"] for it in run["artifacts"]] == ["nets/conforming.onnx", "nets/working-group.onnx"]
+    assert len(list((tmp_path / "certificates").rglob("*.json"))) == 2
 
 
 def test_the_wheel_holds_the_files_of_the_tree_and_nothing_else(wheel: zipfile.ZipFile) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
-from sonnx.spec.terminal import Progress
+from sonnx.spec.terminal import LINE, Progress
 
 from .report import EXIT, INTERNAL, STANDARD_INPUT, UNREADABLE, Outcome, Report, Verdict
 
@@ -110,7 +110,7 @@ def outcome(name: str, judge: Judge) -> Outcome:
     return Outcome(name, EXIT[report.verdict], report, "", certificate)
 
 
-def outcomes(names: Sequence[str], judge: Judge, jobs: int | None, tell: Progress | None) -> Iterator[Outcome]:
+def outcomes(names: Sequence[str], judge: Judge, jobs: int | None, tell: Progress) -> Iterator[Outcome]:
     """The outcome for each file, in the order of the names. jobs: how many are at work at once, None for as many as
     there are processors.
 
@@ -118,8 +118,7 @@ def outcomes(names: Sequence[str], judge: Judge, jobs: int | None, tell: Progres
     """
     if "fork" not in multiprocessing.get_all_start_methods():
         for done, name in enumerate(names):
-            if tell is not None:
-                tell(f"certifying {name}", done, len(names))
+            tell(f"certifying {name}", done, len(names))
             yield outcome(name, judge)
         return
     jobs = jobs or os.cpu_count() or 1
@@ -133,9 +132,8 @@ def outcomes(names: Sequence[str], judge: Judge, jobs: int | None, tell: Progres
                 position, name = waiting.pop(0)
                 end, process = _begin(name, judge)
                 working[end] = position, process
-            if tell is not None:
-                tell("certifying", given + len(ready), len(names))
-            ended = set(wait(list(working)))
+            tell("certifying", given + len(ready), len(names))
+            ended = set(wait(list(working), LINE))
             for end in [end for end in working if end in ended]:
                 position, process = working[end]
                 ready[position] = _received(end, names[position])

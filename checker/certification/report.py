@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -230,7 +231,7 @@ class ModelInfo:
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Report:
     """The whole outcome. rules holds the results of the rule sets asked for first, then of the others. domain: None
     where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
@@ -281,6 +282,13 @@ class Report:
         """The number of places of counted rules, of the rule sets that enter the verdict, that are left to data."""
         names = {r.name for r in self.rule_sets if r.asked}
         return sum(rule.obligations for rule in self.rules if rule.counted and rule.rule_set in names)
+
+    def __repr__(self) -> str:
+        """One line: `render(report, "json")` of the formats gives all."""
+        judged = Counter(rule.verdict.value for rule in self.rules)
+        rules = ", ".join(f"{judged[it]} {it}" for it in RuleVerdict if judged[it])
+        sets = ", ".join(it.name for it in self.named)
+        return f"<Report {inert(self.model.name) or 'of a model'}: {self.verdict}, {sets}; rules: {rules}>"
 
     def _repr_html_(self) -> str | None:
         """The report as a notebook shows it."""

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from click.core import ParameterSource
 from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver
 from sonnx.spec.cli import exit_code
 from sonnx.spec.project import settings
@@ -21,11 +24,15 @@ from ..certification.report import EXIT, EXIT_ORDER, STANDARD_INPUT, Outcome
 if TYPE_CHECKING:
     from sonnx.semantics.model.graph import Model
 
+    from ..certification.formats.html import Cover
+    from ..certification.question import Sizes
     from ..certification.report import Report
+
+FLAGS = (("--strict", "strict"), ("--others", "others"), ("--no-waivers", "plain"))
 
 
 @click.command()
-@click.argument("models", metavar="MODEL...", nargs=-1)
+@click.argument("models", metavar="MODEL...", nargs=-1, type=click.Path())
 @click.option(
     "--rules",
     "rules",
@@ -71,10 +78,21 @@ if TYPE_CHECKING:
     help="Judge the remaining rule sets as well; they do not enter the verdict.",
 )
 @click.option("--no-waivers", "plain", is_flag=True, help="Judge as if the settings of the project had no waivers.")
+@click.option("--title", default="", help="The title of an HTML report.")
+@click.option("--project", default="", help="The project that an HTML report is for.")
+@click.option(
+    "--date",
+    "day",
+    default="",
+    metavar="DAY|today",
+    help="The date of an HTML report, which has none without it: the same model gives the same bytes.",
+)
 @click.option(
     "--explain", metavar="NAME", help="Print a rule (RULE or RULESET:RULE) or a rule set instead of certifying."
 )
+@click.pass_context
 def certify(
+    context: click.Context,
     models: tuple[str, ...],
     rules: tuple[str, ...],
     strict: bool,
@@ -88,6 +106,9 @@ def certify(
     sizes: tuple[str, ...],
     others: bool,
     plain: bool,
+    title: str,
+    project: str,
+    day: str,
     explain: str | None,
 ) -> None:
     """Certify each MODEL against the SONNX profile.
@@ -101,16 +122,22 @@ def certify(
     CONFORMS, for the sizes and with the obligations on data that the last line tells; 2 unreadable input or usage. Of
     several models the first of 4 (a defect of the tool), 2, 1, 3 that one of them has, else 0.
     What is not said here is taken from the table tool.sonnx of pyproject.toml, or from sonnx.toml.
+
+    \b
+    Examples:
+      sonnx certify model.onnx --certificate model.json
+      sonnx certify nets --format sarif --output report.sarif
     """
     if explain is not None:
         from ..certification.explain import explanation
 
         click.echo(explanation(explain), nl=False)
         return
-    project = settings()
-    waivers = () if plain else project.waivers
+    stated = settings()
+    waivers = () if plain else stated.waivers
     if not models:
         raise click.UsageError("name the MODEL to certify: a file, a folder, a pattern, or - for standard input")
+    from sonnx.semantics.operators.shapes.walk import UnknownSizeError
     from sonnx.spec.library import specification
 
     from ..certification import rule_sets
@@ -123,13 +150,14 @@ def certify(
     asked = rules or rule_sets.DEFAULT
     rule_sets.resolve(specification(), asked)
     limits = dict(map(_limits, sizes))
+    everywhere = context.get_parameter_source("sizes") is ParameterSource.COMMANDLINE
     several, names, given = _named(models)
     _check(several, form, output, certificate, dump)
 
     with progress_bar() as progress:
 
-        def judge(name: str) -> tuple[Report, bytes]:
-            report = judged(
+        def about(name: str, limits: Sizes) -> Report:
+            return judged(
                 given() if name == STANDARD_INPUT else Path(name),
                 asked,
                 timeout=timeout,
@@ -138,9 +166,17 @@ def certify(
                 witnesses=certificate is not None,
                 dump=dump,
                 sizes=limits,
-                waivers=concerning(waivers, project.beside(name)) if waivers else (),
+                waivers=concerning(waivers, stated.beside(name)) if waivers else (),
                 progress=None if several else progress,
             )
+
+        def judge(name: str) -> tuple[Report, bytes]:
+            try:
+                report = about(name, limits)
+            except UnknownSizeError as error:  # among several models, or of all that a project has, not each has it
+                if everywhere and not several:
+                    raise
+                report = about(name, {it: limits[it] for it in limits if it in error.known})
             return report, b"" if certificate is None else _certificate(report)
 
         if several:
@@ -154,7 +190,16 @@ def certify(
         for outcome, target in _targets(outcomes, certificate) if several else [(outcomes[0], certificate)]:
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(outcome.certificate)
-    _deliver(outcomes, form, output, several=several, quiet=quiet)
+    if form == "html":
+        from ..certification.formats.html import Cover
+
+        when = date.today().isoformat() if day == "today" else day
+        covers = {it.name: Cover(title, project, when, _command(context, it.name)) for it in outcomes}
+        _deliver_pages(outcomes, covers, output, several=several)
+    else:
+        _deliver(outcomes, form, output, several=several, quiet=quiet)
+    if everywhere and not ended and all(outcome.report is not None for outcome in outcomes):
+        _all_known(limits, outcomes)
     if ended:
         click.echo(f"interrupted: {len(outcomes)} of {len(names)} models were judged", err=True)
     codes = {outcome.code for outcome in outcomes}
@@ -228,12 +273,16 @@ def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     return name, (least, most)
 
 
-def _deliver(outcomes: Sequence[Outcome], form: str, output: Path | None, *, several: bool, quiet: bool) -> None:
-    if form == "html" and several and output is not None:
-        from ..certification.formats.html import write_pages
+def _all_known(limits: Sizes, outcomes: Sequence[Outcome]) -> None:
+    """Refuses a size that no model has."""
+    domains = [it.report.domain for it in outcomes if it.report is not None and it.report.domain is not None]
+    known = {label for domain in domains for label, _, _ in domain.sizes}
+    if domains and (surplus := sorted(limits.keys() - known)):
+        raise click.BadParameter(f"no model has a symbolic size {surplus[0]!r}", param_hint="--size")
 
-        write_pages(outcomes, output)
-    elif form == "text":
+
+def _deliver(outcomes: Sequence[Outcome], form: str, output: Path | None, *, several: bool, quiet: bool) -> None:
+    if form == "text":
         from ..certification.formats.text import say, summarize, write
 
         if several:
@@ -242,3 +291,26 @@ def _deliver(outcomes: Sequence[Outcome], form: str, output: Path | None, *, sev
             deliver(partial(say if quiet else write, report), output)
     else:
         deliver((render_all if several else render_one)(outcomes, form), output)
+
+
+def _deliver_pages(
+    outcomes: Sequence[Outcome], covers: Mapping[str, Cover], output: Path | None, *, several: bool
+) -> None:
+    from ..certification.formats.html import to_html, write_pages
+
+    if several and output is not None:
+        write_pages(outcomes, output, covers)
+    elif (report := outcomes[0].report) is not None:
+        deliver(to_html(report, covers[outcomes[0].name]), output)
+
+
+def _command(context: click.Context, name: str) -> str:
+    """A command that judges a model alike: the options that bear on verdicts, those of the settings among them."""
+    said = [it for path in context.find_root().params["files"] for it in ("--spec", path)]
+    said += ["certify", name]
+    for option, key in (("--rules", "rules"), ("--size", "sizes")):
+        said += [it for value in context.params[key] for it in (option, value)]
+    said += [option for option, key in FLAGS if context.params[key]]
+    if context.get_parameter_source("timeout") is not ParameterSource.DEFAULT:
+        said += ["--timeout", f"{context.params['timeout']:g}"]
+    return shlex.join(["sonnx", *said])

@@ -59,6 +59,11 @@ def compare(
     from the operator's definition. MODEL may be a folder that `sonnx fuzz` stored.
 
     Exit code: 0 agree, 1 diverge, 2 unreadable input or usage, 3 could not compare.
+
+    \b
+    Examples:
+      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1
+      sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.runtimes.engines.registry import engine
@@ -81,8 +86,7 @@ def compare(
     source = source_of(loaded, model)
     drawn = list(_cases(loaded, inputs, seed, cases))
     with progress_bar() as bar:
-        tell = None if bar is None else lambda what: bar(what, 0, 0)
-        comparisons = judge(source, (first, second), drawn, tell)
+        comparisons = judge(source, (first, second), drawn, lambda what: bar(what, 0, 0))
     named = [(it.name, it.version) for it in (first, second)]
     if form == "json":
         deliver(to_json(model.name, named, comparisons), output)

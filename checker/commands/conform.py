@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_writable
+from sonnx.spec.cli import exit_code
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import inert, progress_bar
 
 from ..runtimes.conformance.threads import one_thread
 
 if TYPE_CHECKING:
+    from ..runtimes.conformance.records import Record
     from ..runtimes.conformance.reports import Conformance
 
 
@@ -75,16 +77,30 @@ def conform(
     A deviation that the ledger knows is named so, with its entry and source; one that it does not know stands out, and
     so does an entry of the suite `ledger` that no longer shows.
 
-    Interrupted, a run with --resume F goes on from F when it is started again.
+    Interrupted, a run reports what is done, and with --resume F it goes on from F when it is started again.
 
     Exit code: 0 no mismatch and no crash, 1 some, 2 usage or unreadable suite, 3 nothing could be compared.
+
+    \b
+    Examples:
+      sonnx conform --engine onnxruntime --html report.html
+      sonnx conform --engine reference --suite vectors --filter 'Softmax-*' --jobs 2
     """
     from sonnx.semantics.runtimes.engines.registry import started
 
     from ..runtimes.conformance import executors
     from ..runtimes.conformance.page import to_html
-    from ..runtimes.conformance.reports import Conformance, environment, ledger_lines, to_json, to_junit, to_markdown
-    from ..runtimes.conformance.running import Journal
+    from ..runtimes.conformance.reports import (
+        WORST,
+        Conformance,
+        again,
+        environment,
+        ledger_lines,
+        to_json,
+        to_junit,
+        to_markdown,
+    )
+    from ..runtimes.conformance.running import Journal, Stopped
     from ..runtimes.conformance.running import conform as run
     from ..runtimes.conformance.suites import references
 
@@ -105,21 +121,22 @@ def conform(
         else:
             make = executors.processes if place is None else executors.named(place)
         bar = stack.enter_context(progress_bar(counted=True))
+        records: tuple[Record, ...] = ()
+        missing = ended = 0
         try:
             records = run(
                 cases,
                 named,
                 jobs=jobs,
                 journal=None if resume is None else Journal(resume, dict(versions)),
-                progress=None if bar is None else partial(bar, "cases"),
+                progress=partial(bar, "cases"),
                 executor=make,
                 every_node=every_node,
             )
-        except KeyboardInterrupt:
-            if resume is not None:
-                click.echo(f"what is done is in {str(resume)!r}, from which the same command goes on", err=True)
-            raise
-    done = Conformance(versions, chosen, records, environment())
+        except Stopped as stop:
+            records, missing = stop.records, stop.missing
+            ended = exit_code(stop.__cause__ or stop)
+    done = Conformance(versions, chosen, records, environment(), every_node, missing)
     _write(json_file, to_json, done)
     _write(html_file, to_html, done)
     _write(junit_file, to_junit, done)
@@ -133,8 +150,17 @@ def conform(
                 click.echo(f"  {count:6d} {outcome}{' (' if kinds else ''}{', '.join(kinds)}{')' if kinds else ''}")
         for line in ledger_lines(it):
             click.echo(f"  {inert(line)}")
+        for record in it.worst[:WORST]:
+            click.echo(f"  {inert(record.outcome)}, again: {inert(again(record, every_node=every_node))}")
+        if len(it.worst) > WORST:
+            click.echo(f"  and {len(it.worst) - WORST} more, which --json and --html list")
         compared += it.classes["pass"] + it.classes["allowed freedom"] + it.classes["mismatch"]
         bad += it.classes["mismatch"] + it.classes["crash"] + it.classes["harness error"]
+    if ended:
+        click.echo(f"interrupted: {missing} of {len(cases)} cases are missing", err=True)
+        if resume is not None:
+            click.echo(f"what is done is in {str(resume)!r}, from which the same command goes on", err=True)
+        sys.exit(ended)
     sys.exit(1 if bad else 0 if compared else 3)
 
 

@@ -45,6 +45,11 @@ def definedness(
     shapes). `--record` writes a row after each definition, none for what is refuted or not proved.
 
     Exit code: 0 all proved, 1 one is refuted (with sizes and attributes that show it), 3 one is not proved, 2 usage.
+
+    \b
+    Examples:
+      sonnx definedness Conv
+      sonnx definedness Softmax --version 13
     """
     chosen = _chosen(operators, version)
     from ..definedness.proving import judge_all

@@ -10,7 +10,13 @@ import rich_click as click
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 def examples(folder: Path) -> None:
-    """Write the example models into FOLDER: some that conform, and one for each rule broken."""
+    """Write the example models into FOLDER: some that conform, and one for each rule broken.
+
+    \b
+    Examples:
+      sonnx examples examples
+      sonnx examples /tmp/models
+    """
     from ..certification.examples import examples as listed
     from ..certification.examples import write
 

@@ -42,6 +42,11 @@ def fuzz(
     and stored as a folder that `sonnx compare` replays.
 
     Exit code: 0 nothing found, 1 something found, 2 usage, 3 nothing could be compared.
+
+    \b
+    Examples:
+      sonnx fuzz --engine onnxruntime --seconds 60
+      sonnx fuzz --engine numpy --cases 500 --seed 7
     """
     from sonnx.semantics.runtimes.engines.registry import started
     from sonnx.spec.library import specification
@@ -56,7 +61,6 @@ def fuzz(
     duration = 60.0 if seconds is None and cases is None else seconds
     done: Campaign | None = None
     with progress_bar() as bar:
-        tell = None if bar is None else lambda what: bar(what, 0, 0)
         for it in campaign(
             chosen,
             seed,
@@ -64,7 +68,7 @@ def fuzz(
             cases=cases,
             only=frozenset(operators),
             refusals=refusals,
-            tell=tell,
+            tell=lambda what: bar(what, 0, 0),
         ):
             if isinstance(it, Campaign):
                 done = it

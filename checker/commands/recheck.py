@@ -18,6 +18,11 @@ def recheck(certificate: Path, model: Path, form: str) -> None:
     """Replay CERTIFICATE on MODEL, without the certifier and without a solver.
 
     Exit code: 0 CONFIRMED, 1 REFUTED, 3 NOT-CHECKED (some rules could not be replayed), 2 unreadable input or usage.
+
+    \b
+    Examples:
+      sonnx recheck model.json model.onnx
+      sonnx recheck model.json model.onnx --format json
     """
     from sonnx.spec.project import files, use
 

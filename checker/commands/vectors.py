@@ -18,6 +18,11 @@ def vectors(folder: Path, pattern: str | None) -> None:
     Each is a folder with model.onnx and test_data_set_0, as ONNX's backend tests are laid out; the outputs are those
     of the machine, and a runtime may differ from them within what the specification allows. What breaks a requirement
     has no outputs, so that it is not written; `sonnx conform --suite vectors` has it too.
+
+    \b
+    Examples:
+      sonnx vectors vectors
+      sonnx vectors vectors --filter 'Conv-11/*'
     """
     from ..runtimes.conformance.vectors import names, vector, write
 
@@ -33,6 +38,5 @@ def vectors(folder: Path, pattern: str | None) -> None:
             if case is not None and case.expected is not None:
                 write(case, folder)
                 written += 1
-            if bar is not None:
-                bar(name, done + 1, len(chosen))
+            bar(name, done + 1, len(chosen))
     click.echo(f"{written} vectors in {folder}")

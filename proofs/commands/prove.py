@@ -45,6 +45,11 @@ def prove(
     Without NAME everything is proved; theorems are listed first, then the lemmas that serve them.
 
     Exit code: 0 all proved and no gate failed, 1 otherwise, 2 usage.
+
+    \b
+    Examples:
+      sonnx prove OutputsHaveValues
+      sonnx prove --no-gates
     """
     from sonnx.spec.library import specification
 

@@ -147,7 +147,9 @@ def pictures(judged: Judged) -> Iterator[tuple[str, str]]:
 
 def page(judgements: Sequence[Judged]) -> str:
     """All pictures as one page. Raises MissingExtraError where templates cannot be filled."""
-    return filled(__package__, "pictures.html", theorems=[(it.result.stated, list(pictures(it))) for it in judgements])
+    gated = {True: "", False: ", and not every gate passed"}
+    theorems = [(it.result.stated, f"{verdict(it)}{gated[it.passed]}", list(pictures(it))) for it in judgements]
+    return filled(__package__, "pictures.html", "pictures.css", theorems=theorems)
 
 
 def write_pictures(judgements: Sequence[Judged], folder: Path) -> None:

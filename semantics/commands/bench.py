@@ -56,6 +56,11 @@ def bench(
     """Measure how long engines take to run MODEL: median and least time, peak memory, ratio to the first engine.
 
     Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
+
+    \b
+    Examples:
+      sonnx bench model.onnx --engine numpy --engine onnxruntime
+      sonnx bench model.onnx --engine machine --engine numpy --random 1
     """
     from sonnx.spec.terminal import progress_bar
 
@@ -72,8 +77,7 @@ def bench(
     with progress_bar(counted=True) as bar:
         for number, engine in enumerate(dict.fromkeys(engines)):
             rows.append(measured(engine, model, given, repeat=repeat, warm=warm, threads=threads))
-            if bar is not None:
-                bar("engines", number + 1, len(set(engines)))
+            bar("engines", number + 1, len(set(engines)))
     if form == "json":
         click.echo(_json(rows, model, threads))
     else:

@@ -25,6 +25,11 @@ def dap(port: int | None, vscode: Path | None) -> None:
 
     Without --port the protocol is spoken on standard input and output. With it clients are served one after the other
     until the command is interrupted; whoever may connect to ports of this machine may then read its files.
+
+    \b
+    Examples:
+      sonnx dap --vscode extension
+      sonnx dap --port 5678
     """
     from ..debugger.dap.server import claimed_output, on_port, on_stdio
 

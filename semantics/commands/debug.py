@@ -52,6 +52,11 @@ def debug(
     `help` shows the commands. Lines are read from the terminal or a pipe once the scripts are done.
     Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage,
     3 an operator has no meaning here.
+
+    \b
+    Examples:
+      sonnx debug model.onnx --random 1
+      sonnx debug model.onnx --input image=image.npy -x script.txt --batch
     """
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive, settings

@@ -21,6 +21,11 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
 
     The step reads the values that the trace has of it; the chain of all lines is checked too.
     Exit code: 0 it holds, 1 it does not, 2 unreadable input or usage, or another model.
+
+    \b
+    Examples:
+      sonnx replay run.jsonl model.onnx --step 3
+      sonnx replay run.jsonl model.onnx --step 1
     """
     from sonnx.spec.terminal import inert
 

@@ -97,6 +97,11 @@ def run(
     """Run MODEL step by step, every operator by its text in the specification, or fast, by another engine.
 
     Exit code: 0 done, 1 stuck or not consistent, 2 unreadable input or usage, 3 an operator has no meaning here.
+
+    \b
+    Examples:
+      sonnx run model.onnx --random 1 --trace run.jsonl
+      sonnx run model.onnx --input image=image.npy --engine numpy --output out.npz
     """
     options.check_sizes(sizes, seed)
     if engine != MACHINE:
@@ -131,7 +136,7 @@ def run(
             limits=Limits(max_steps, max_time),
             observers=[it for it in (placed, drawn, judged, tracer) if it is not None],
             history=False,
-            progress=None if bar is None else partial(bar, "steps"),
+            progress=partial(bar, "steps"),
             draws=draws,
         )
     seconds = time.monotonic() - started - (0.0 if judged is None else judged.seconds)
@@ -239,11 +244,11 @@ def _inputs(
 # ---- Results ----------------------------------------------------------------------------------
 
 
-def _judge(model: Model, given: dict[str, Value], bar: Progress | None) -> Consistent:
+def _judge(model: Model, given: dict[str, Value], bar: Progress) -> Consistent:
     from ..machine.consistency import Consistent
     from ..machine.inputs import bound_inputs
 
-    return Consistent(bound_inputs(model, given), None if bar is None else partial(bar, "equations"))
+    return Consistent(bound_inputs(model, given), partial(bar, "equations"))
 
 
 def _consistency_report(judged: Consistent | None) -> bool:

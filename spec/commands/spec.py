@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..language.errors import SpecError
     from ..language.syntax import Declaration, Operator, Source, Span
     from ..library import Specification
+    from ..render.site.interface import Command
 
 
 UNKNOWN = frozenset((
@@ -38,6 +40,11 @@ def check() -> None:
     definition has changed since, `sonnx definedness --record` tries it again.
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
+
+    \b
+    Examples:
+      sonnx spec check
+      sonnx --spec own.sonnx spec check
     """
     from .. import parsed, project
     from ..elaborate.coverage import coverage, coverage_lines
@@ -80,7 +87,13 @@ def _definedness(elaboration: Elaboration) -> tuple[list[str], Mapping[str, Mapp
 @click.option("--as-written", is_flag=True, help="A version that is stated as a difference is shown as such.")
 def show(operator: str, version: int | None, as_written: bool) -> None:
     """Show what NAME means, an operator, a constraint, a theorem or whatever else is declared: the text of it, and of
-    the definitions that it uses. A version of an operator that is stated as a difference is shown in full."""
+    the definitions that it uses. A version of an operator that is stated as a difference is shown in full.
+
+    \b
+    Examples:
+      sonnx spec show Conv
+      sonnx spec show Softmax --version 11
+    """
     from ..elaborate.coverage import in_force, used_definitions
     from ..elaborate.schema import signatures
     from ..elaborate.scope import hint
@@ -155,7 +168,13 @@ def _print_texts(spans: Iterable[Span]) -> None:
 @spec.command(name="print")
 @click.argument("file")
 def print_(file: str) -> None:
-    """Print FILE, a file of the specification or any file in its language, in the standard layout."""
+    """Print FILE, a file of the specification or any file in its language, in the standard layout.
+
+    \b
+    Examples:
+      sonnx spec print 3-execution
+      sonnx spec print own.sonnx
+    """
     from .. import parsed
     from ..language.errors import SpecError
     from ..language.parse import parse
@@ -178,10 +197,16 @@ def print_(file: str) -> None:
 @spec.command()
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--format", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True)
-def render(folder: Path, form: str) -> None:
+@click.pass_context
+def render(context: click.Context, folder: Path, form: str) -> None:
     """Write the specification into FOLDER: a site that needs no network, or a Markdown file for each of its files.
 
     The site has a page for each part and each operator, with examples that are executed now.
+
+    \b
+    Examples:
+      sonnx spec render site
+      sonnx spec render text --format markdown
     """
     from .. import parsed, project
     from ..library import specification
@@ -191,10 +216,14 @@ def render(folder: Path, form: str) -> None:
     if form == "html":
         from ..render.site import site
         from ..render.site.examples import executor, read_examples
+        from ..render.site.interface import beside, interface_page
         from ..render.site.own_operator import recorded
 
         execute = executor()
-        pages = site(specification(), texts, read_examples(), execute, () if execute is None else recorded())
+        files = beside()
+        interface = interface_page(list(listed_commands(context)), files)
+        session = () if execute is None else recorded()
+        pages = {**site(specification(), texts, read_examples(), execute, session, interface), **files}
     else:
         from ..render.markdown import markdown
 
@@ -204,6 +233,24 @@ def render(folder: Path, form: str) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
     click.echo(f"{len(pages)} pages in {folder}")
+
+
+def listed_commands(context: click.Context) -> Iterator[Command]:
+    """The commands of the whole program as data, those of a group behind it."""
+    from ..render.site.interface import Command
+
+    root = context.find_root()
+
+    def below(group: click.Command, names: str) -> Iterator[tuple[str, click.Command]]:
+        for name in group.list_commands(root) if isinstance(group, click.Group) else ():
+            command = group.get_command(root, name)
+            if command is not None:
+                yield f"{names}{name}", command
+                yield from below(command, f"{names}{name} ")
+
+    for name, command in below(root.command, ""):
+        records = (parameter.get_help_record(root) for parameter in command.params)
+        yield Command(name, inspect.cleandoc(command.help or ""), tuple(it for it in records if it is not None))
 
 
 def _refuse(errors: list[SpecError] | tuple[SpecError, ...], texts: Mapping[str, str]) -> None:

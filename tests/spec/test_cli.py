@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -44,6 +46,15 @@ def act(what):
     if what == "colour":
         from rich.console import Console
         Console().print("[red]red[/]")
+    if what == "console":
+        from sonnx.spec.terminal import output_console
+        for _ in range(10_000):
+            output_console().print("x" * 80)
+    if what == "line":
+        click.echo("a line")
+    if what == "finding in a line":
+        click.echo("a line")
+        raise SystemExit(1)
 """
 
 
@@ -191,8 +202,9 @@ def test_ctrl_c_ends_in_one_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="pipes are POSIX's")
-def test_a_reader_that_goes_away_ends_quietly_and_is_no_verdict(tmp_path: Path) -> None:
-    process = act(tmp_path, "flood")
+@pytest.mark.parametrize("what", ["flood", "console"])
+def test_a_reader_that_goes_away_ends_quietly_and_is_no_verdict(tmp_path: Path, what: str) -> None:
+    process = act(tmp_path, what)
     assert process.stdout is not None and process.stderr is not None
     process.stdout.readline()
     process.stdout.close()
@@ -212,6 +224,28 @@ def test_a_verdict_survives_a_reader_that_is_gone(tmp_path: Path) -> None:
     assert process.returncode == 1
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize("what", ["line", "flood", "console", "finding in a line"])
+def test_a_full_disk_is_one_line_and_no_verdict(tmp_path: Path, what: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        process = act(tmp_path, what, stdout=full)
+        _, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (2, "error: the output cannot be written: No space left on device\n")
+
+
+def test_long_work_off_the_terminal_says_a_line_from_time_to_time(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from sonnx.spec import terminal
+
+    now = iter((0.0, 9.0, 10.5, 11.0, 20.5, 31.0))
+    monkeypatch.setattr(terminal.time, "monotonic", lambda: next(now))
+    with terminal.progress_bar() as show:
+        for done in range(5):
+            show("work\x1b", done, 5 * (done < 3))
+    assert capsys.readouterr().err == "work\\x1b 1 of 5, 10 s\nwork\\x1b 3, 20 s\nwork\\x1b 4, 31 s\n"
+
+
 def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
     process = act(tmp_path, "finding")
     out, error = process.communicate(timeout=30)
@@ -222,6 +256,51 @@ def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:
 def test_a_pipe_gets_no_colours(tmp_path: Path, environment: dict[str, str]) -> None:
     process = act(tmp_path, "colour", env={**os.environ, **environment})
     assert process.communicate(timeout=30)[0] == "red\n"
+
+
+# ---- Help and completion ------------------------------------------------------------------------
+
+
+def commands() -> list[tuple[str, click.Command]]:
+    """All commands by name, those of groups too."""
+    top = click.Context(cli.sonnx)
+    named = [(name, cli.sonnx.get_command(top, name)) for name in cli.sonnx.list_commands(top)]
+    deeper = [
+        (f"{name} {below}", group.get_command(top, below))
+        for name, group in named
+        if isinstance(group, click.Group)
+        for below in group.list_commands(top)
+    ]
+    return [(name, it) for name, it in (*named, *deeper) if it is not None and not isinstance(it, click.Group)]
+
+
+def test_the_help_of_every_command_has_two_examples_that_it_accepts() -> None:
+    for name, command in commands():
+        _, _, after = (command.help or "").partition("Examples:\n")
+        lines = [line.strip() for line in after.splitlines() if line.strip()]
+        assert len(lines) == 2, name
+        for line in lines:
+            first = shlex.split(line.partition(" > ")[0].partition(" | ")[0])
+            arguments = first[1:] if first[1] != "--spec" else first[3:]
+            assert first[0] == "sonnx" and arguments[: name.count(" ") + 1] == name.split(), line
+            command.make_context(name, arguments[name.count(" ") + 1 :])
+
+
+@pytest.mark.parametrize(
+    ("shell", "here", "shown"),
+    [("bash", "1", "plain,certify"), ("zsh", "1", "certify"), ("fish", "cert", "plain,certify")],
+)
+def test_shells_complete_commands_and_options(shell: str, here: str, shown: str) -> None:
+    script = sonnx(_SONNX_COMPLETE=f"{shell}_source")
+    assert script.returncode == 0 and f"_SONNX_COMPLETE={shell}_complete" in script.stdout
+    if shutil.which(shell) is not None:
+        read = subprocess.run([shell, "-n"], input=script.stdout, capture_output=True, text=True, timeout=60)
+        assert (read.returncode, read.stderr) == (0, "")
+    asked = sonnx(_SONNX_COMPLETE=f"{shell}_complete", COMP_WORDS="sonnx cert", COMP_CWORD=here)
+    assert shown in asked.stdout
+    word = {"fish": "--form"}.get(shell, "2")
+    option = sonnx(_SONNX_COMPLETE=f"{shell}_complete", COMP_WORDS="sonnx certify --form", COMP_CWORD=word)
+    assert "--format" in option.stdout
 
 
 # ---- sonnx spec -------------------------------------------------------------------------------

@@ -5,8 +5,29 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import cache
+from importlib.resources import files
+from typing import Final
 
 from ..report import WORST_FIRST, Domain, Finding, Json, Outcome, Report, RuleResult, RuleSetResult, RuleVerdict
+
+SCHEMA: Final = "report.schema.json"
+
+
+def schema_text() -> str:
+    """The schema of reports."""
+    return files(__package__).joinpath(SCHEMA).read_text(encoding="utf-8")
+
+
+def pages() -> dict[str, str]:
+    """The schema as a file beside the site of the specification."""
+    return {SCHEMA: schema_text()}
+
+
+@cache
+def _identity() -> str:
+    identity: str = json.loads(schema_text())["$id"]
+    return identity
 
 
 def to_json(report: Report) -> str:
@@ -36,6 +57,7 @@ def to_data(report: Report) -> dict[str, Json]:
     """The report as JSON data."""
     model = report.model
     return {
+        "$schema": _identity(),
         "model": {
             "name": model.name,
             "source": model.source,

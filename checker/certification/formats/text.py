@@ -1,4 +1,4 @@
-"""The report for a terminal or a pipe: a table of rules, each finding, one line for each other rule set, the verdict.
+"""The report for a terminal or a pipe: a summary, each finding, a table of rules, and the verdict once more at the end.
 
 An included rule set shows the rules that do not simply hold; the rule set that was asked for shows all.
 
@@ -7,6 +7,7 @@ Text from a model never reaches the terminal as it is: control characters are sh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -38,34 +39,64 @@ STYLES = {
 
 def write(report: Report, console: Console) -> None:
     """Print the report. Colours are the console's business; the width of a pipe is fixed, so its text is stable."""
-    print_line(console, f"model   {inert(report.model.name)} ({_sizes(report)})")
-    for _, _, digest in report.model.files[:1]:
-        print_line(console, f"sha256  {digest}")
-    for name, digest in report.added:
-        print_line(console, f"added   {inert(name)}, a text that is not of the specification, sha256 {digest}")
-    for rule_set in (r for r in report.rule_sets if r.asked):
-        rules = [r for r in report.rules if r.rule_set == rule_set.name]
-        console.print()
-        if rule_set.included_by and all(_folded(rule_set, rule) for rule in rules):
-            print_line(console, Text.assemble((_titled(rule_set), "bold italic"), f"  ({_holding(rules)})"))
-            continue
-        console.print(_table(rule_set, rules))
-        for rule in rules:
-            if rule.counted or not rule_set.included_by:
-                _findings(console, rule)
+    _summary(report, console)
+    asked = [r for r in report.rule_sets if r.asked]
+    for rule_set, rule in ((s, rule) for s in asked for rule in _rules(report, s)):
+        if rule.counted or not rule_set.included_by:
+            _findings(console, rule)
+    for rule_set in asked:
+        rules = _rules(report, rule_set)
+        if rules and not (rule_set.included_by and all(_folded(rule_set, rule) for rule in rules)):
+            console.print()
+            console.print(_table(rule_set, rules))
     console.print()
-    rest = [r for r in report.rule_sets if not r.asked]
-    if rest:
-        print_line(console, "Other rule sets, not part of the verdict:")
-    for rule_set in rest:
-        rules = [r for r in report.rules if r.rule_set == rule_set.name]
-        named = inert(rule_set.name).ljust(18)
-        print_line(console, Text.assemble("  ", (named, ""), _verdict(rule_set), *_aside(rule_set, rules)))
+    print_line(console, Text.assemble(*_sentence(report)))
+
+
+def _summary(report: Report, console: Console) -> None:
+    """The model, the verdict, the verdict on each rule set in a line, and what the verdicts depend on."""
+    rows: list[tuple[str, Text | str]] = [("model", f"{inert(report.model.name)} ({_sizes(report)})")]
+    rows += [("sha256", digest) for _, _, digest in report.model.files[:1]]
+    rows += [
+        ("added", f"{inert(name)}, a text that is not of the specification, sha256 {digest}")
+        for name, digest in report.added
+    ]
+    rows.append(("verdict", Text.assemble(*_sentence(report)[1:])))
+    for name, said in rows:
+        print_line(console, Text.assemble(f"{name:<8}", said))
+    for asked in (True, False):
+        listed = [r for r in report.rule_sets if r.asked is asked]
+        if listed:
+            console.print()
+        if listed and not asked:
+            print_line(console, "Other rule sets, not part of the verdict:")
+        width = max((len(_named(r)) for r in listed), default=0)
+        for rule_set in listed:
+            named = f"{'' if asked else '  '}{_named(rule_set):<{width}}  "
+            rules = _rules(report, rule_set)
+            rest = (f"  {_tally(rule_set, rules)}",) if asked else _aside(rule_set, rules)
+            print_line(console, Text.assemble(named, _verdict(rule_set), *rest))
     if report.domain is not None and (said := sentence(report.domain)):
         print_line(console, said)
     for waiver, why in report.unused:
         _warn(console, waiver, why)
-    print_line(console, Text.assemble(*_sentence(report)))
+
+
+def _rules(report: Report, rule_set: RuleSetResult) -> list[RuleResult]:
+    return [rule for rule in report.rules if rule.rule_set == rule_set.name]
+
+
+def _tally(rule_set: RuleSetResult, rules: list[RuleResult]) -> str:
+    """How many of its own rules have which verdict, which rule sets it includes, and through which it is judged."""
+    by = f", included by {' and '.join(map(inert, rule_set.included_by))}" if rule_set.included_by else ""
+    more = f", includes {' and '.join(map(inert, rule_set.includes))}" if rule_set.includes else ""
+    open_ = [rule for rule in rules if rule.verdict is not RuleVerdict.HOLDS]
+    numbers = Counter(standing(rule) for rule in open_ if not rule.listed_elsewhere)
+    against = [f"{number} {said}" for said, number in numbers.items()]
+    if elsewhere := sum(rule.listed_elsewhere for rule in open_):
+        against.append(f"{counted(elsewhere, 'requirement')} of shapes that data decide")
+    holding = _holding([rule for rule in rules if rule.verdict is RuleVerdict.HOLDS])
+    return f"{', '.join([*against, holding])}{more}{by}"
 
 
 def _warn(console: Console, waiver: Waiver, why: str) -> None:

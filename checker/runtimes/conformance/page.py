@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from glob import escape as escape_glob
+from functools import partial
 from typing import Any, Final
 
 from sonnx.spec.pages.svg import drawing, rectangle, shape, text
 from sonnx.spec.pages.templates import page
 
+from .bound import STATEMENT, accuracies
 from .known import stands_out, told
-from .records import Record
-from .reports import CLASSES, Conformance, EngineSummary, ledger_lines
+from .reports import CLASSES, WORST, Conformance, EngineSummary, again, ledger_lines
 
 COLOURS: Final = {
     "pass": "#1b7f4b",
@@ -40,7 +39,10 @@ def to_html(run: Conformance) -> str:
         classes=CLASSES,
         operators=sorted({operator for it in run.summaries for operator in it.operators}),
         listed=LISTED,
-        again=again,
+        shown=WORST,
+        again=partial(again, every_node=run.every_node),
+        statement=STATEMENT,
+        accuracies=list(accuracies()),
         told=told,
         stands_out=stands_out,
         ledger_lines=ledger_lines,
@@ -50,12 +52,6 @@ def to_html(run: Conformance) -> str:
         bar=bar,
         histogram=histogram,
     )
-
-
-def again(record: Record) -> str:
-    """The command that runs a case again."""
-    pattern = escape_glob(record.case.rpartition("#")[0] or record.case)
-    return shlex.join(["sonnx", "conform", "--suite", record.suite, "--engine", record.engine, "--filter", pattern])
 
 
 def most(counts: Mapping[Any, int]) -> list[tuple[Any, int]]:

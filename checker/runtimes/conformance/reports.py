@@ -6,18 +6,23 @@ import json
 import os
 import platform
 import re
+import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from glob import escape as escape_glob
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 from xml.etree import ElementTree
 
+from sonnx.spec import digests
+from sonnx.spec.library import specification
 from sonnx.spec.terminal import inert
 
 from ..deviations.standing import Recorded
 from ..differential.outcomes import Class
-from .known import cited, entries, named, stands_out, told
+from .bound import STATEMENT, accuracies
+from .known import FINDINGS, cited, entries, named, stands_out, told
 from .records import Record
 
 # ---- Figures ------------------------------------------------------------------------------------
@@ -25,7 +30,7 @@ from .records import Record
 
 CLASSES: Final = tuple(it.value for it in Class)
 WORST: Final = 20
-"""The number of the worst cases of an engine that are listed."""
+"""The number of the worst cases of an engine that are listed where there is little room."""
 STEPS: Final = ("0", "1", "2-3", "4-15", "16-255", "256 and more")
 """Distances in numbers of the type."""
 PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
@@ -36,9 +41,9 @@ PARTS: Final = ("0", "up to 1/4", "up to 1/2", "up to 3/4", "up to 1", "beyond")
 class EngineSummary:
     """One engine. classes: the cases of each class, all classes in order. kinds: of refusals and of what the engine
     did elsewhere, by class. operators: the classes of each operator and version. steps, parts: how many compared
-    cases have their greatest distance there. worst: mismatches and crashes, those first that the ledger does not know,
-    then the greatest ratio. recorded: how many cases stand so to the ledger; unknown: those that stand out, gone: those
-    whose entry no longer shows; all three are empty for an engine of which the ledger does not speak.
+    cases have their greatest distance there. worst: all mismatches and crashes, those first that the ledger does not
+    know, then the greatest ratio. recorded: how many cases stand so to the ledger; unknown: those that stand out, gone:
+    those whose entry no longer shows; all three are empty for an engine of which the ledger does not speak.
     """
 
     engine: str
@@ -91,7 +96,7 @@ def _engine(name: str, records: list[Record]) -> EngineSummary:
         {operator: operators[operator] for operator in sorted(operators)},
         _spread(STEPS, (_step(it) for it in records if it.elements and it.ulps)),
         _spread(PARTS, (_part(it) for it in records if it.elements and it.outcome != Class.NOT_COMPARED)),
-        tuple(sorted(bad, key=lambda it: (not stands_out(it), -_ratio(it), it.case))[:WORST]),
+        tuple(sorted(bad, key=lambda it: (not stands_out(it), -_ratio(it), it.case))),
         Counter(it.why for it in records if it.outcome == Class.NOT_COMPARED),
         Counter(it.recorded for it in records if it.recorded),
         tuple(it for it in records if it.recorded and stands_out(it)),
@@ -135,12 +140,16 @@ SCHEMA: Final = "sonnx-conformance/1"
 
 @dataclass(frozen=True, slots=True)
 class Conformance:
-    """A run. engines: names and versions, in order. suites: as they were named."""
+    """A run. engines: names and versions, in order. suites: as they were named. environment: the machine and what is
+    installed, with the digests of the specification and of this package. every_node: nodes were judged also where the
+    outputs are the definition's. missing: how many cases an interrupt has left out."""
 
     engines: tuple[tuple[str, str], ...]
     suites: tuple[str, ...]
     records: tuple[Record, ...]
     environment: Mapping[str, str]
+    every_node: bool = False
+    missing: int = 0
 
     @property
     def summaries(self) -> tuple[EngineSummary, ...]:
@@ -161,7 +170,17 @@ def environment() -> dict[str, str]:
             facts[package] = version(package)
         except PackageNotFoundError:
             continue
+    facts["specification"] = f"sha256 {digests.of_texts(specification())}"
+    facts["modules and grammars of sonnx"] = f"sha256 {digests.of_code()}"
     return facts
+
+
+def again(record: Record, *, every_node: bool = False) -> str:
+    """The command that runs a case again, alone."""
+    pattern = escape_glob(record.case.rpartition("#")[0] or record.case)
+    more = ["--every-node"] if every_node else []
+    named = ["--suite", record.suite, "--engine", record.engine, "--filter", pattern]
+    return shlex.join(["sonnx", "conform", *named, *more])
 
 
 def to_json(run: Conformance) -> str:
@@ -172,10 +191,18 @@ def to_json(run: Conformance) -> str:
         "engines": [{"name": name, "version": number} for name, number in run.engines],
         "suites": list(run.suites),
         "summary": [_summary(it) for it in run.summaries],
-        "records": [it.data() for it in run.records],
+        "records": [_record(it, run) for it in run.records],
+        "missing": run.missing,
+        "bound": {"statement": list(STATEMENT), "accuracies": [asdict(it) for it in accuracies()]},
         "ledger": dict(_entries(run)),
     }
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _record(record: Record, run: Conformance) -> dict[str, str | int]:
+    """The record; of a finding, with the command that runs it alone."""
+    more = {"again": again(record, every_node=run.every_node)} if record.outcome in FINDINGS else {}
+    return {**record.data(), **more}
 
 
 def _summary(it: EngineSummary) -> dict[str, object]:
@@ -233,7 +260,8 @@ def to_junit(run: Conformance) -> str:
         for it in records:
             case = ElementTree.SubElement(suite, "testcase", name=_xml(it.case), classname=_xml(it.about or "model"))
             known = f"[{told(it)}]" if it.recorded else ""
-            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst, known))))
+            alone = f"[again: {again(it, every_node=run.every_node)}]" if it.outcome in FINDINGS else ""
+            said = _xml(" ".join(filter(None, (it.kind, it.why, it.node, it.worst, known, alone))))
             if it.outcome == Class.MISMATCH:
                 ElementTree.SubElement(case, "failure", message=said, type=it.outcome)
             elif it.outcome in (Class.CRASH, Class.HARNESS):
@@ -264,7 +292,8 @@ def to_markdown(run: Conformance) -> str:
 def _markdown(run: Conformance) -> Iterator[str]:
     yield "# Conformance"
     yield ""
-    yield f"Suites: {', '.join(_cell(it) for it in run.suites)}."
+    left = f" Interrupted: {run.missing} cases are missing." if run.missing else ""
+    yield f"Suites: {', '.join(_cell(it) for it in run.suites)}.{left}"
     yield ""
     yield from _row(["engine", "cases", *CLASSES])
     yield from _row(["---", *["---:"] * (len(CLASSES) + 1)])
@@ -285,10 +314,22 @@ def _markdown(run: Conformance) -> Iterator[str]:
             yield ""
             yield f"## {_cell(it.engine)}: what does not conform"
             yield ""
-            yield from _row(["case", "class", "node", "why", "element", "ledger"])
-            yield from _row(["---"] * 6)
-            for bad in it.worst:
-                yield from _row([bad.case, bad.outcome, bad.operator or bad.kind, bad.why, bad.worst, told(bad)])
+            yield from _row(["case", "class", "node", "why", "element", "ledger", "again"])
+            yield from _row(["---"] * 7)
+            for bad in it.worst[:WORST]:
+                alone = again(bad, every_node=run.every_node)
+                what = bad.operator or bad.kind
+                yield from _row([bad.case, bad.outcome, what, bad.why, bad.worst, told(bad), alone])
+            if len(it.worst) > WORST:
+                yield ""
+                yield f"{len(it.worst) - WORST} more are in the JSON and on the page."
+    yield ""
+    yield "## The bound"
+    for paragraph in STATEMENT:
+        yield ""
+        yield _cell(paragraph)
+    yield ""
+    yield _cell("; ".join(f"{name}: {value}" for name, value in sorted(run.environment.items())))
 
 
 def _row(cells: Sequence[str]) -> Iterator[str]:

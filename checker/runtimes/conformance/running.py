@@ -74,6 +74,14 @@ class Journal:
             file.write(json.dumps(entry, sort_keys=True, allow_nan=False) + "\n")
 
 
+class Stopped(KeyboardInterrupt):
+    """The run was interrupted. records: of the references that are done; missing: how many are not."""
+
+    def __init__(self, records: Records, missing: int) -> None:
+        super().__init__()
+        self.records, self.missing = records, missing
+
+
 def conform(
     references: Sequence[Reference],
     engines: Sequence[str],
@@ -86,19 +94,30 @@ def conform(
 ) -> Records:
     """The records of all cases in all engines, in the order of the references, then of the engines.
 
-    every_node: nodes are judged also where the outputs are the definition's bit for bit.
+    every_node: nodes are judged also where the outputs are the definition's bit for bit. Raises Stopped from an
+    interrupt.
     """
     done = {} if journal is None else journal.read()
     names = tuple(engines)
     waiting = [it for it in references if _key(it) not in done or not _complete(done[_key(it)], names)]
     count = len(references) - len(waiting)
-    for reference, records in _results(waiting, Task(names, every_node), jobs, executor):
-        done[_key(reference)] = records
-        if journal is not None:
-            journal.add(reference, records)
-        count += 1
-        if progress is not None:
-            progress(count, len(references))
+    try:
+        for reference, records in _results(waiting, Task(names, every_node), jobs, executor):
+            done[_key(reference)] = records
+            if journal is not None:
+                journal.add(reference, records)
+            count += 1
+            if progress is not None:
+                progress(count, len(references))
+    except KeyboardInterrupt as stop:
+        ended = [it for it in references if _complete(done.get(_key(it), ()), names)]
+        raise Stopped(_in_order(ended, done, names), len(references) - len(ended)) from stop
+    return _in_order(references, done, names)
+
+
+def _in_order(
+    references: Sequence[Reference], done: Mapping[tuple[str, str], Records], names: Sequence[str]
+) -> Records:
     place = {name: at for at, name in enumerate(names)}
     return tuple(
         record

@@ -35,7 +35,8 @@ _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB")
 def picture(plan: AllocationPlan, names: Mapping[TensorId, str], title: str = "Allocation") -> str:
     """The picture, an SVG document on its own. Names may be anything; a tensor without one is shown by its number.
 
-    Every rectangle has a tooltip with name, bytes and steps; its name is written into it where it fits.
+    Every rectangle has a tooltip with name, bytes and steps; its name is written into it where it fits. Steps are
+    counted from 1, as traces and the debugger count them; a plan counts from 0, and its last step is the end.
     """
     first = min((place.first for place in plan.allocations), default=0)
     end = max((place.last for place in plan.allocations), default=0) + 1
@@ -76,10 +77,10 @@ def _axes(total: int, first: int, end: int) -> Iterator[Element]:
         label = f"{value:g} {_UNITS[_unit(total)]}"
         yield shape("path", class_="tick", d=f"M{_LEFT} {y:.2f}H{right}")
         yield _text(_LEFT - 6, y + 4, label, anchor="end")
-    for step in _ticks(max(first, 0), end - 1, least=1):
-        x = _x(step + 0.5, first, end)
+    for step in _ticks(max(first, 0) + 1, end, least=1):
+        x = _x(step - 0.5, first, end)
         yield shape("path", class_="tick", d=f"M{x:.2f} {_TOP}V{bottom + 4}")
-        yield _text(x, bottom + 18, f"{step:g}", anchor="middle")
+        yield _text(x, bottom + 18, "end" if step == end else f"{step:g}", anchor="middle")
     if first < 0:
         x = (_x(first, first, end) + _x(0, first, end)) / 2
         yield _text(x, bottom + 34, "start", anchor="middle")
@@ -94,9 +95,10 @@ def _rectangle(place: Allocation, names: Mapping[TensorId, str], total: int, fir
     height = max(_y(place.offset, total) - y, 0.6)
     kind = "before" if place.first < 0 else "kept" if place.last + 1 == end else "step"
     name = names.get(place.tensor) or str(place.tensor)
-    steps = "from the start" if place.first < 0 else f"from step {place.first}"
+    steps = "from the start" if place.first < 0 else f"from step {place.first + 1}"
+    until = "the end" if place.last + 1 == end else f"step {place.last + 1}"
     where = f"bytes {place.offset} to {place.offset + place.size} ({_bytes(place.size)})"
-    tooltip = shape("title", _inert(f"{name}: {where}, {steps} to {place.last}"))
+    tooltip = shape("title", _inert(f"{name}: {where}, {steps} to {until}"))
     yield rectangle(x, y, width, height, tooltip, class_=f"t {kind}")
     if height >= 12 and (label := _fitting(name, width - 6)):
         yield _text(x + width / 2, y + height / 2 + 3.5, label, "label", "middle")

@@ -1045,18 +1045,25 @@ OVERRIDABLE = 4
 """From this IR version on an initializer that is also an input is a default which a caller may replace."""
 
 
+class UnknownSizeError(ModelError):
+    """A size is named that the inputs do not have. known: those that they have."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        super().__init__(f"the inputs have no symbolic size {quote(name)}; they have: {', '.join(known) or 'none'}")
+        self.known = known
+
+
 def examine_model(
     model: Model, possible: contents.Possible, limits: Mapping[str, tuple[int, int | None]] | None = None
 ) -> Examination:
     """The requirements of all nodes. limits: the least and the greatest value of symbolic sizes by name; 1 and any
-    where nothing is said. Raises ModelError where the inputs have no size of such a name.
+    where nothing is said. Raises UnknownSizeError where the inputs have no size of such a name.
     """
     walk = Walk(Program(model), possible, Examination(model), graph, stated=_stated(model))
     _inputs(walk, limits or {})
     surplus = sorted(set(limits or {}) - set(walk.known.sizes.values()))
     if surplus:
-        known = ", ".join(walk.known.sizes.values()) or "none"
-        raise ModelError(f"the inputs have no symbolic size {quote(surplus[0])}; they have: {known}")
+        raise UnknownSizeError(surplus[0], tuple(walk.known.sizes.values()))
     graph(walk, 0)
     examination = walk.known
     examination.undefined[:] = dict.fromkeys(examination.undefined)

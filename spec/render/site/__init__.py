@@ -11,10 +11,11 @@ from ...language.syntax import Operator
 from ...library import Specification
 from .declarations import file_page
 from .examples import Example, Execute, Executed
+from .interface import TITLE as INTERFACE_TITLE
 from .operator_page import operator_page
 from .overviews import coverage_page, demands_page, index_page, names_page
-from .own_operator import Recorded, own_operator_page
-from .places import COVERAGE, DEMANDS, INDEX, NAMES, OWN, page_name, places
+from .own_operator import TITLE, Recorded, own_operator_page
+from .places import COVERAGE, DEMANDS, INDEX, INTERFACE, NAMES, OWN, page_name, places
 from .references import references
 
 
@@ -24,9 +25,11 @@ def site(
     examples: Iterable[Example] = (),
     execute: Execute | None = None,
     session: Sequence[Recorded] = (),
+    interface: str = "",
 ) -> dict[str, str]:
     """The pages by file name. texts: of the files, by name. Without `execute` no example is shown. session: what was
-    recorded on an operator of one's own; without it there is no such page.
+    recorded on an operator of one's own; without it there is no such page. interface: the page on commands and
+    interfaces, "" for none.
     """
     files = tuple(specification.files.values())
     where = places(files)
@@ -35,14 +38,18 @@ def site(
     by_operator: dict[str, list[Example]] = {}
     for example in examples:
         by_operator.setdefault(example.operator, []).append(example)
+    more = [(TITLE, OWN)] if session else []
+    more += [(INTERFACE_TITLE, INTERFACE)] if interface else []
     pages = {
-        INDEX: index_page(files, texts, covered, own=bool(session)),
+        INDEX: index_page(files, texts, covered, more),
         COVERAGE: coverage_page(covered, where),
         NAMES: names_page(files, where),
         DEMANDS: demands_page(where, known),
     }
     if session:
         pages[OWN] = own_operator_page(session)
+    if interface:
+        pages[INTERFACE] = interface
     pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
     for name, meanings in specification.operators.items():
         versions = signatures_of(meanings)

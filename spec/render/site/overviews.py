@@ -21,7 +21,8 @@ from ...language.syntax import (
 from ...pages.markup import e
 from ..cards import KINDS as FUNCTION_KINDS
 from .formulas import listed
-from .places import COVERAGE, OWN, Places, anchor, first_sentence, operator_page, page, page_name, sections, title
+from .interface import coded
+from .places import COVERAGE, Places, anchor, first_sentence, operator_page, page, page_name, sections, title
 from .references import Reference, References
 
 MEANINGS = {
@@ -54,9 +55,11 @@ GROUPS = (
 Coverage = Mapping[str, Mapping[int, str]]
 
 
-def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverage, own: bool = False) -> str:
-    """The entrance: what the specification is, and its pages in document order. own: the page on own operators is
-    there.
+def index_page(
+    files: Sequence[File], texts: Mapping[str, str], covered: Coverage, more: Iterable[tuple[str, str]] = ()
+) -> str:
+    """The entrance: what the specification is, and its pages in document order. more: titles and addresses of pages
+    that are not about the text.
     """
     added = [file for file in files if page_name(file.name).startswith("added-")]
     every = Counter(kind for versions in covered.values() for kind in versions.values())
@@ -69,7 +72,7 @@ def index_page(files: Sequence[File], texts: Mapping[str, str], covered: Coverag
         "The specification",
         e("p", purpose),
         e("p", e("a", "Operators by version", href=COVERAGE), f": {counts}."),
-        e("p", e("a", "Add your own operator", href=OWN)) if own else None,
+        [e("p", e("a", label, href=address)) for label, address in more],
         [
             _group(heading, [it for it in files if it not in added and folder == it.name.rpartition("/")[0]], texts)
             for folder, heading in GROUPS
@@ -88,7 +91,7 @@ def _entry(file: File, text: str) -> Element:
     links = [e("li", e("a", name, href=operator_page(name))) for name in operators]
     return e(
         "div",
-        e("p", e("a", e("strong", title(file.name)), href=page_name(file.name)), " ", _opening(text)),
+        e("p", e("a", e("strong", title(file.name)), href=page_name(file.name)), " ", coded(_opening(text))),
         e("ul", links, class_="names") if links else None,
         class_="entry",
     )

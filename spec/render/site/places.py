@@ -83,6 +83,7 @@ def page_name(file: str) -> str:
 
 
 COVERAGE, NAMES, DEMANDS, OWN = "coverage.html", "names.html", "demands.html", "add-your-own-operator.html"
+INTERFACE = "commands-and-interfaces.html"
 
 
 def anchor(name: str) -> str:

@@ -24,6 +24,10 @@ from sonnx.semantics.errors import ModelError
 SONNX = [sys.executable, "-c", "from sonnx.spec.cli import main; main()"]
 
 
+def silent(_what: str, _done: int, _total: int) -> None:
+    """No progress shown."""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """a.onnx conforms, deep/b.onnx violates, deep/c.onnx is no model; d.txt is none of the folder's models."""
@@ -52,6 +56,21 @@ def test_a_folder_gives_a_table_of_its_models_and_one_exit_code(
     assert out.splitlines()[-1] == "4 models: 1 CONFORMS, 1 VIOLATES, 2 unreadable"
     assert (code, err) == (2, "")
     assert called(capsys, "certify", ".", "-q") == (2, "3 models: 1 CONFORMS, 1 VIOLATES, 1 unreadable\n", "")
+
+
+def test_a_size_is_for_the_models_that_have_it_and_one_of_them_has_to(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path / "examples")
+    for name in ("any-size", "conforming"):
+        shutil.copy(tmp_path / "examples" / f"{name}.onnx", tmp_path)
+    monkeypatch.chdir(tmp_path)
+    assert called(capsys, "certify", "*.onnx", "-q", "--size", "H=2") == (1, "2 models: 1 CONFORMS, 1 VIOLATES\n", "")
+    code, _, err = called(capsys, "certify", "*.onnx", "-q", "--size", "Q=2")
+    assert code == 2 and "no model has a symbolic size 'Q'" in err
+    assert called(capsys, "certify", "conforming.onnx", "-q", "--size", "H=2")[0] == 2
+    (tmp_path / "sonnx.toml").write_text("[sizes]\nH = 2\n")
+    assert called(capsys, "certify", "conforming.onnx", "-q")[0] == 0
 
 
 @pytest.mark.parametrize(
@@ -158,15 +177,22 @@ def test_after_an_interrupt_the_report_has_what_is_done_and_no_process_is_left(
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background inherits that it is ignored
     marked = {**os.environ, "MARK": str(report)}
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=marked, preexec_fn=heed) as run:
-        time.sleep(4)
+        begun = time.monotonic()
+        while len(_marked(report)) < 2 and time.monotonic() - begun < 60:  # until a model is being judged
+            time.sleep(0.1)
+        time.sleep(1)
         run.send_signal(stop)
         _, err = run.communicate(timeout=60)
     done = len(report.read_text().splitlines())
     assert run.returncode == code
     assert err == f"interrupted: {done} of 201 models were judged\n"
     assert done < 201
-    left = [it for it in Path("/proc").iterdir() if it.name.isdigit() and _environment(it).count(str(report))]
-    assert left == []
+    assert _marked(report) == []
+
+
+def _marked(report: Path) -> list[Path]:
+    """The processes that have the path in their environment."""
+    return [it for it in Path("/proc").iterdir() if it.name.isdigit() and str(report) in _environment(it)]
 
 
 def _environment(process: Path) -> str:
@@ -192,7 +218,7 @@ def test_work_that_is_interrupted_is_ended_with_the_processes_that_it_started(tm
     signal.setitimer(signal.ITIMER_REAL, 1)
     try:
         with pytest.raises(KeyboardInterrupt):
-            list(outcomes(["a", "b"], judge, 1, None))
+            list(outcomes(["a", "b"], judge, 1, silent))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
@@ -212,4 +238,4 @@ def test_a_process_that_dies_is_an_outcome_and_stops_no_other(folder: Path) -> N
             os._exit(9)
         raise ModelError("no model")
 
-    assert [(it.name, it.code) for it in outcomes(["dies", "b"], judge, 2, None)] == [("dies", 4), ("b", 2)]
+    assert [(it.name, it.code) for it in outcomes(["dies", "b"], judge, 2, silent)] == [("dies", 4), ("b", 2)]

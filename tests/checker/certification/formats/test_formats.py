@@ -13,11 +13,13 @@ from pathlib import Path
 import jsonschema
 import onnx
 import pytest
+from command_calls import called
 from onnx import TensorProto, helper
 from sonnx.checker import Report, certify
 from sonnx.checker.certification.examples import examples
 from sonnx.checker.certification.formats import render
-from sonnx.checker.certification.formats.html import to_frame, to_html
+from sonnx.checker.certification.formats.html import Cover, to_frame, to_html
+from sonnx.spec import digests
 
 HOSTILE = '</script><img src=x onerror=alert(1)>\x1b[31m\r\u202e"\\\x07'
 
@@ -76,7 +78,8 @@ def test_html_runs_no_script_and_loads_nothing(reports: list[Report]) -> None:
         tags = Tags()
         tags.feed(page)
         assert not tags.tags & {"script", "img", "link", "iframe", "object", "embed", "base", "form"}
-        assert not [a for a in tags.attributes if a[0].startswith("on") or a[0] in ("src", "href", "style")]
+        assert not [a for a in tags.attributes if a[0].startswith("on") or a[0] in ("src", "style")]
+        assert all(value.startswith("#rule-") for name, value in tags.attributes if name == "href")
         assert "default-src 'none'" in unescape(page)
 
 
@@ -84,6 +87,39 @@ def test_html_draws_the_graph_around_a_violation(reports: list[Report]) -> None:
     page = to_html(reports[1])
     assert "<svg" in page
     assert re.search(r'class="node focus".*?3:Sub', page, re.DOTALL)
+
+
+def rows(page: str, table: str) -> list[list[str]]:
+    """The texts of the cells of a table of a page."""
+    (body,) = re.findall(rf'<table class="{table}">.*?<tbody>(.*?)</tbody>', page, re.DOTALL)[:1]
+    cells = (re.findall(r"<td[^>]*>(.*?)</td>", row, re.DOTALL) for row in body.split("</tr>") if "<td" in row)
+    return [[unescape(re.sub("<[^>]+>", "", cell)).strip() for cell in row] for row in cells]
+
+
+def test_html_traces_every_rule_from_its_clause_to_its_evidence(reports: list[Report]) -> None:
+    report = reports[1]
+    page = to_html(report, Cover("A title", "A project", "2026-01-02", "sonnx certify m.onnx"))
+    for said in ("A title", "A project", "2026-01-02", "sonnx certify m.onnx", digests.of_code(), "Not examined"):
+        assert said in page
+    assert all(rule_set.digest in page for rule_set in report.rule_sets)
+    first = report.rule_sets[0]
+    own = [rule for rule in report.rules if rule.rule_set == first.name]
+    traced = rows(page, "trace")
+    assert [row[0] for row in traced] == [rule.source for rule in own]
+    assert [row[3].split()[0].strip(",") for row in traced] == [rule.verdict for rule in own]
+    assert all(row[2] and row[4] for row in traced)
+    anchors = re.findall(r'href="#(rule-\d+)"', page)
+    assert len(set(anchors)) == len(report.rules) and all(f'id="{anchor}"' in page for anchor in anchors)
+    quotes = {rule.quote for rule in report.rules if rule.quote}
+    assert quotes and all(quote in unescape(page) for quote in quotes)
+
+
+def test_html_lists_what_is_left_to_data_and_has_a_date_on_request_only(reports: list[Report]) -> None:
+    page = to_html(reports[5])
+    place = ["Gather-1/indices_in_range", "/0:Gather", "data"]
+    assert place in [row[:3] for row in rows(page, "left")]
+    assert "<dt>date</dt>" not in page
+    assert page == to_html(reports[5])
 
 
 def test_a_notebook_gets_a_sandboxed_frame(reports: list[Report]) -> None:
@@ -158,3 +194,16 @@ def test_sarif_is_valid_against_the_schema_of_the_standard(
     validator = jsonschema.validators.validator_for(sarif_schema)(sarif_schema)
     for report in reports:
         assert [error.message for error in validator.iter_errors(json.loads(render(report, "sarif")))] == []
+
+
+def test_the_schema_that_a_report_names_is_printed_by_a_command(
+    reports: list[Report], capsys: pytest.CaptureFixture[str]
+) -> None:
+    code, out, _ = called(capsys, "schema")
+    assert code == 0
+    assert json.loads(render(reports[0], "json"))["$schema"] == json.loads(out)["$id"]
+
+
+def test_a_report_is_shown_in_one_line(reports: list[Report]) -> None:
+    assert re.fullmatch(r"<Report of a model: VIOLATES, .*sonnx.*; rules: \d+ holds, \d+ violated.*>", repr(reports[1]))
+    assert "\x1b" not in repr(reports[-1])

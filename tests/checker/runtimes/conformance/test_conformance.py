@@ -13,10 +13,10 @@ import pytest
 from onnx import parser
 from planted_engines import Planted, one_bit
 from sonnx.checker.runtimes.conformance import running, suites, vectors
-from sonnx.checker.runtimes.conformance.page import again, to_html
+from sonnx.checker.runtimes.conformance.page import to_html
 from sonnx.checker.runtimes.conformance.records import Record, record_from
-from sonnx.checker.runtimes.conformance.reports import Conformance, to_json, to_junit, to_markdown
-from sonnx.checker.runtimes.conformance.running import Journal, conform
+from sonnx.checker.runtimes.conformance.reports import Conformance, again, to_json, to_junit, to_markdown
+from sonnx.checker.runtimes.conformance.running import Journal, Stopped, conform
 from sonnx.checker.runtimes.conformance.suites import Reference, loaded, references
 from sonnx.checker.runtimes.conformance.vectors import write
 from sonnx.semantics.model.values import identical
@@ -163,10 +163,43 @@ def test_the_page_says_how_a_case_is_run_again(suite: str) -> None:
     assert fnmatch("a [b]*;c", shlex.split(again(odd))[-1])
 
 
+def test_each_form_states_the_bound_and_how_a_mismatch_is_run_alone(run: Conformance) -> None:
+    from xml.sax.saxutils import unescape as plain
+
+    from sonnx.checker.runtimes.conformance.bound import STATEMENT, accuracies
+
+    run = replace(run, records=run.records[:-1])
+    (bad,) = (it for it in run.records if it.outcome == "mismatch")
+    data = json.loads(to_json(run))
+    assert [it["case"] for it in data["records"] if "again" in it] == [bad.case]
+    assert [it["again"] for it in data["records"] if "again" in it] == [again(bad)]
+    assert tuple(data["bound"]["statement"]) == STATEMENT
+    stated = {it["function"]: (it["ulps"], it["source"]) for it in data["bound"]["accuracies"]}
+    assert stated["exp"][0] == 3 and "OpenCL C 3.0" in stated["exp"][1]
+    assert len(stated) == len(list(accuracies()))
+    page = to_html(run)
+    assert "OpenCL C 3.0, section 7.4, exp" in page and "ONNX states no accuracy" in page
+    for text in (page, to_junit(run), to_markdown(run).replace("\\", "")):
+        assert again(bad) in plain(text).replace("&#39;", "'").replace("&#34;", '"')
+
+
+def test_an_interrupted_run_gives_what_is_done(suite: str) -> None:
+    cases = references(suite)
+
+    def interrupt(done: int, _total: int) -> None:
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(Stopped) as stopped:
+        conform(cases, ["machine"], progress=interrupt)
+    assert [it.case for it in stopped.value.records] == ["a/model.onnx", "b/model.onnx"]
+    assert stopped.value.missing == 2
+
+
 def test_the_markdown_keeps_its_table_whatever_the_names(run: Conformance) -> None:
     lines = to_markdown(replace(run, suites=("a|b",))).splitlines()
     widths = {line.replace("\\|", "").count("|") for line in lines if line.startswith("| ") and "pass" not in line}
-    assert widths <= {7, 11}
+    assert widths <= {8, 11}
     assert "\x1b" not in "".join(lines)
 
 

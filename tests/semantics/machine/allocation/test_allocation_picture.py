@@ -56,6 +56,13 @@ def test_every_tensor_is_a_rectangle_in_the_place_of_its_bytes_and_steps() -> No
         )
 
 
+def test_steps_are_counted_as_traces_count_them() -> None:
+    titles = [str(it.text) for it in drawn(PLAN).iter(f"{SVG}title")]
+    assert [title.rpartition(", ")[2] for title in titles if ":" in title] == [
+        "from the start to the end", "from step 1 to step 2", "from step 3 to step 4", "from step 2 to step 2"
+    ]  # fmt: skip
+
+
 def test_rectangles_of_a_good_plan_do_not_overlap() -> None:
     found = list(rectangles(drawn(PLAN)).values())
     for i, (left, right, bottom, top) in enumerate(found):
