@@ -1,4 +1,4 @@
-"""A model with an operator of a user: an adapter that was started with its text debugs it, and tells a mistake in it."""
+"""A model with an operator of a user: the adapter that was started with its text debugs it, and tells its mistakes."""
 
 from __future__ import annotations
 
