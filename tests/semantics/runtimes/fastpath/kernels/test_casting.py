@@ -69,6 +69,19 @@ def test_scalars_and_empty_tensors_are_converted() -> None:
                     assert not (reason := agreement(TABLE, given("Cast", 28, data, target))), (source, target, reason)
 
 
+def test_numbers_become_strings_and_strings_numbers() -> None:
+    words = np.array([b"1", b"-2", b"+30"], object)
+    for op_type, version in (("Cast", 9), ("Cast", 28), ("CastLike", 25)):
+        for other in set(admitted(op_type, version, 0)) - {"string", "bool"}:
+            for application in (
+                given(op_type, version, words, other),
+                given(op_type, version, provoking(other, 20, 3), "string"),
+                given(op_type, version, words[:0], other),
+            ):
+                assert not stuck(application), (version, other)
+                assert not (reason := agreement(TABLE, application)), (version, other, reason)
+
+
 def test_a_conversion_to_the_same_type_copies_nothing() -> None:
     x = provoking("float", 20)
     (found,) = computed(TABLE, given("Cast", 13, x, "float"))
@@ -79,8 +92,8 @@ def test_a_conversion_to_the_same_type_copies_nothing() -> None:
 def test_what_the_definition_refuses_is_refused() -> None:
     x = provoking("float", 3)
     for refused in (
-        given("Cast", 13, x, "string"),
-        given("Cast", 13, provoking("string", 3), "float"),
+        given("Cast", 13, provoking("bool", 3), "string"),
+        given("Cast", 13, np.array([b"1", b"a"], object), "float"),
         given("Cast", 24, x, "float8e8m0", round_mode="even"),
         Application("Cast", 13, (x,), {"to": 99}, (True,)),
     ):
