@@ -14,11 +14,15 @@ from ..errors import Unsupported
 from ..model.elements import DTYPES, dtype_of, element_of
 from ..model.graph import ValueType
 from ..model.loader.text import from_text
-from ..model.values import Optional, Sequence
+from ..model.path import quote
+from ..model.values import Map, Optional, Sequence
 from ..model.values import Value as Data
 from ..operators.application import Application, AttributeData, Stuck
 from ..operators.compiled.ieee import apply
 from .execution import run
+from .files.json_files import value_of
+from .inputs import type_text
+from .memory import type_of
 
 Array = NDArray[np.generic]
 WIDTH = 40
@@ -80,13 +84,16 @@ def _inputs(port: FormalPort, given: object) -> Iterator[tuple[str, Data | None]
 
 
 def _value(given: object) -> Data:
-    """The tensor, the sequence of tensors or the optional that an argument stands for."""
+    """The tensor, the sequence of tensors, the optional or the map that an argument stands for."""
     if isinstance(given, list):
         items = tuple(tensor(item) for item in given)
         return Sequence(_type_of(items[0]), items)
     if isinstance(given, Mapping) and "optional" in given:
         item = tensor(given["optional"])
         return Optional(_type_of(item), item)
+    if isinstance(given, Mapping) and "map" in given:
+        key, value = (str(given.get(side, "float")) for side in ("from", "to"))
+        return value_of(dict(given["map"]), ValueType("map", key, inner=ValueType("tensor", value)))
     return tensor(given)
 
 
@@ -139,12 +146,17 @@ def _shown(name: str, value: Data, free: Array | None = None) -> Value:
     if isinstance(value, np.ndarray):
         return Value(name, _type(value), _text(value, free))
     if isinstance(value, Sequence):
-        rows = "\n".join(f"{_type(item)}  {_text(item)}" for item in value.items if isinstance(item, np.ndarray))
+        rows = "\n".join(f"{it.type}  {it.text}" for it in (_shown(name, item) for item in value.items))
         return Value(name, f"sequence of {len(value.items)}", rows)
+    if isinstance(value, Map):
+        keys = [quote(key.decode("utf-8", "replace")) if isinstance(key, bytes) else str(key) for key, _ in value.items]
+        items = [item for _, item in value.items if isinstance(item, np.ndarray)]
+        texts = [f"{key}: {_text(item)}" for key, item in zip(keys, items, strict=True)]
+        return Value(name, type_text(type_of(value)), f"{{{', '.join(texts)}}}")
     if isinstance(value, Optional) and value.item is not None:
         inner = _shown(name, value.item)
         return Value(name, f"optional {inner.type}", inner.text)
-    raise Unsupported(f"{name} is neither a tensor, nor a sequence of tensors, nor an optional that holds one")
+    raise Unsupported(f"{name} is an optional that holds nothing")
 
 
 def _type(value: Array) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
 from sonnx.spec.elaborate.scope import FOLDS
-from sonnx.spec.elaborate.sorts import ANY, CLASH, TYPE, agree, is_map, is_number, is_vector
+from sonnx.spec.elaborate.sorts import ANY, CLASH, ELEMENT, TYPE, agree, is_map, is_number, is_vector
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Sort
 
 Rule = Callable[[Core], bool]
@@ -94,6 +94,7 @@ RULES: Mapping[str, tuple[int, int | None, Rule]] = {
     "list": (2, 2, lambda it: _of("list", it) and _guarded(it) and (_steps(it) or _members(it))),
     "map": (2, 2, lambda it: it.sort is not None and is_map(it.sort) and _members(it)),
     "fold": (2, 3, lambda it: it.name in FOLDS and _guarded(it) and _steps(it)),
+    "pair": (2, 2, lambda it: it.sort == ELEMENT and all(p.sort == ELEMENT for p in it.parts)),
     "vector": (0, None, lambda it: it.sort is not None and all(agree(it.sort.element, p.sort) for p in it.parts)),
     "index": (1, None, lambda it: it.parts[0].sort is not None and it.sort == it.parts[0].sort.element),
     "size": (1, 1, lambda it: it.sort == INT and it.parts[0].sort is not None and it.parts[0].sort.element is not None),

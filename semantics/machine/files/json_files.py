@@ -98,7 +98,7 @@ def _flat(data: Json) -> list[Json]:
     return [entry for item in data for entry in _flat(item)] if isinstance(data, list) else [data]
 
 
-def _element(entry: Json, element: str) -> object:
+def _element(entry: Json, element: str) -> bool | int | float | bytes:
     """An entry as NumPy takes it for an element of the type."""
     if element == "string" and isinstance(entry, str):
         return entry.encode("utf-8", "surrogateescape")
