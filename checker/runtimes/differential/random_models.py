@@ -19,7 +19,7 @@ from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.elements import element_of, encode
 from sonnx.semantics.model.graph import ValueType
-from sonnx.semantics.model.schemas import newest_opset, schema_of, since_version
+from sonnx.semantics.model.schemas import newest_opset, normal_domain, schema_of, since_version
 from sonnx.semantics.model.type_protos import ELEMENT_CODES, to_proto
 from sonnx.semantics.model.values import Array, Value
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs
@@ -84,10 +84,16 @@ def versions_of(name: str, opset: int) -> tuple[int, ...]:
     """The versions of an operator that the specification defines by equations, oldest first: of ONNX's own domain the
     one in force in an operator set, of another domain all.
     """
-    domain, _, op_type = name.rpartition("::")
+    domain, op_type = named(name)
     last = max(it.last for it in specification().operators[name])
     versions = {since_version(domain, op_type, it) for it in (range(1, last + 1) if domain else (opset,))}
     return tuple(sorted(version for version in versions if version is not None and _by_equations(name, version)))
+
+
+def named(name: str) -> tuple[str, str]:
+    """The domain and the name that a node has of an operator: a guest of ONNX's own domain has that domain."""
+    domain, _, op_type = name.rpartition("::")
+    return normal_domain(domain), op_type
 
 
 def _by_equations(name: str, version: int) -> bool:
@@ -101,7 +107,7 @@ def imports(opset: int, operators: Iterable[tuple[str, int]]) -> list[onnx.Opera
     """
     needed: dict[str, int] = {"": opset}
     for name, version in operators:
-        domain = name.rpartition("::")[0]
+        domain = named(name)[0]
         needed[domain] = opset if not domain else max(version, needed.get(domain, 1))
     return [helper.make_opsetid(domain, needed[domain]) for domain in sorted(needed)]
 
@@ -177,7 +183,7 @@ def _add(parts: _Parts, sample: Drawn, results: tuple[Value | None, ...]) -> Non
 
 def node_proto(application: Application, inputs: Sequence[str], outputs: Sequence[str], name: str) -> onnx.NodeProto:
     """The node of an application."""
-    domain, _, op_type = application.op_type.rpartition("::")
+    domain, op_type = named(application.op_type)
     node = onnx.NodeProto(op_type=op_type, domain=domain, name=name, input=list(inputs), output=list(outputs))
     form = schema_of(application.op_type, application.version)
     for key, data in application.attributes.items():
