@@ -211,8 +211,8 @@ def _summed(parts: list[Array], how: Equation) -> Array:
     axes = tuple(range(how.kept, len(how.sizes)))
     if not labels or 0 in how.sizes:
         return np.asarray(_multiplied(laid, kind)) if not labels else np.zeros(how.sizes[: how.kept], kind)
-    start = np.asarray(-0.0).astype(kind)  # a sum starts with its first term
-    out = np.full(how.sizes[: how.kept], start)
+    start = 0 if is_integer(kind) else -0.0  # a sum starts with its first term
+    out = np.full(how.sizes[: how.kept], start, kind)
     split = max(labels, key=lambda label: how.sizes[label])
     step = max(1, SUMMED_ELEMENTS * how.sizes[split] // math.prod(how.sizes))
     for first in range(0, how.sizes[split], step):
