@@ -615,8 +615,6 @@ def _types(model: Model, claims: Claims) -> tuple[ValueType | None, ...]:
 
     def known(tensor: TensorId, declared: ValueType | None) -> ValueType | None:
         claim = claims.types.get(tensor) or stored.get(tensor)
-        if claim is not None and claim.kind == UNSET.kind and not claims.errors:
-            claim = None  # of some operators inference says nothing, rejecting none
         if declared is not None and declared.kind != UNSET.kind and declared is not claim:
             claim = completed(claim, declared)
         return given()[tensor] if foreign and _name(claim) is None else claim

@@ -102,8 +102,6 @@ def _types(f: Facts, claims: Claims) -> tuple[Type | None, ...]:
 
     def one(t: int) -> Type | None:
         claim, own = claims.types.get(t) or stored.get(t), declared(f, t)
-        if claim is not None and claim.kind == UNSET.kind and not claims.errors:
-            claim = None  # of some operators inference says nothing, rejecting none
         type_ = claim if own is None or own.kind == UNSET.kind else completed(claim, own)
         return given()[t] if foreign and spelled(type_) is None else type_
 
