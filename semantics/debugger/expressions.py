@@ -572,6 +572,10 @@ def _each(name: str, operation: Callable[[NDArray[np.generic]], object]) -> Call
     return apply
 
 
+def _wide(number: NDArray[np.generic]) -> type[np.complex128 | np.float64]:
+    return np.complex128 if number.dtype.kind == "c" else np.float64
+
+
 def _sum(values: tuple[Value | str, ...]) -> Value:
     """Integers exactly, others in double precision; NumPy's order."""
     number = numbers(_one(values, "sum"))
@@ -665,7 +669,7 @@ FUNCTIONS: Mapping[str, Callable[[tuple[Value | str, ...]], Value | str]] = {
     "min": _reduced("min", np.min),
     "max": _reduced("max", np.max),
     "sum": _sum,
-    "mean": _reduced("mean", lambda it: np.mean(it.astype(np.float64) if it.dtype.kind != "c" else it)),
+    "mean": _reduced("mean", lambda it: np.divide(np.sum(it, dtype=_wide(it)), it.size)),
     "norm": _reduced("norm", lambda it: np.sqrt(np.sum(np.square(np.abs(it.astype(np.complex128)))))),
     "argmax": _position("argmax", np.argmax),
     "argmin": _position("argmin", np.argmin),

@@ -109,6 +109,8 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
         more = f" and {len(some) - _FEW} more" if len(some) > _FEW else ""
         if some:
             notes.append(f"tensor by tensor, that comes from no more than {', '.join(some[:_FEW])}{more}")
+    if any(it.kind == "sizes" for it in (*computed_from.data, *computed_from.control)):
+        notes.append("sizes: made of the sizes of tensors, which are not followed, and of no element")
     edited = [it for it in (*computed_from.data, *computed_from.control) if it.edited is not None]
     notes += dict.fromkeys(f"{it.instance.path}: {edit_text(it.edited)}" for it in edited if it.edited is not None)
     notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]

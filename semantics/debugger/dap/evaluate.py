@@ -76,6 +76,8 @@ def _line(adapter: Adapter, session: Session, text: str, view: View) -> Body:
         return _other(adapter, session, text, view, refused)
     if command.name in _EDITING:
         check_edits(adapter)
+    if command.name == "commands":
+        raise Refused("commands follow stops at the terminal and in scripts: here a log point says things and goes on")
     with progress(adapter, one_line(text)):
         outcome = execute(session, text)
     if any(it.label for it in outcome.session.timelines):  # of a session that was loaded

@@ -138,7 +138,7 @@ def stopped(adapter: Adapter, outcome: Outcome, reason: str = "", *, told: bool 
     adapter.last = answer
     if not told:
         _log(adapter, answer.logged)
-        for text in answer.notes:
+        for text in (*answer.notes, *(line for it in answer.displayed for line in lines(it))):
             adapter.event("output", {"category": "console", "output": f"{one_line(text)}\n"})
     why = reason_of(adapter, answer, reason)
     body: dict[str, Json] = {

@@ -357,9 +357,8 @@ _COPIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of one tensor. kind: input, stored, constant, computed or edited. whole: all of it, as far as is known.
-
-    edited: the timeline whose edit gave them.
+    """Elements of one tensor. kind: input, stored, constant, computed, edited, or sizes: made of the sizes of inputs,
+    of no element. whole: all of it, as far as is known. edited: the timeline whose edit gave them.
     """
 
     instance: Instance
@@ -487,15 +486,18 @@ def _part(sources: Sources, instance: Instance, edited: History | None, elements
     shape = getattr(value, "shape", None)
     indices = tuple(sorted({it.index for it in elements if it.index is not None}))
     whole = any(it.index is None for it in elements) or (shape is not None and len(indices) == _size(value))
-    kind = _kind(sources, instance) if edited is None else "edited"
+    kind = _kind(sources, instance, next(iter(elements))) if edited is None else "edited"
     return Part(instance, kind, indices, shape, whole, edited)
 
 
-def _kind(sources: Sources, instance: Instance) -> str:
+def _kind(sources: Sources, instance: Instance, element: Element) -> str:
     at = sources.written(instance)
     came = None if at is None else sources.history.at(at).came
     if came is not None:
-        return "computed" if sources.history.model.nodes[came.node].inputs else "constant"
+        if not sources.history.model.nodes[came.node].inputs:
+            return "constant"
+        source = sources.of(element)
+        return "computed" if source.data or source.control else "sizes"
     model = sources.history.model
     graph = model.graphs[model.tensors[instance.tensor].graph]
     return "input" if instance.tensor in graph.inputs and graph.holder is None else "stored"

@@ -110,7 +110,7 @@ def test_a_count_is_a_function_of_the_position() -> None:
         ("break 9 if a[nonsense] > 1", "no tensor"),
         ("watch a if $nothing", "no $nothing"),
         ("catch nan if Add", "no tensor"),
-        ("break 9 if sum(a) > 1", "no function"),
+        ("break 9 if total(a) > 1", "no function"),
         ("break 9 if 'text'", "one number"),
     ],
 )

@@ -393,3 +393,10 @@ def test_a_search_for_what_was_killed_that_is_cut_off_claims_nothing(monkeypatch
     monkeypatch.setattr("sonnx.semantics.debugger.queries.sources._LOOKED", 3)
     shown = text(session(proto, inputs), "seek end", "why-nan y[13]")
     assert "so is all" not in shown and "cut off here after 3 elements" in shown
+
+
+def test_what_is_made_of_sizes_is_no_element_that_was_not_followed() -> None:
+    proto = """<ir_version: 8, opset_import: ["" : 18]>
+    g (float[4] x) => (int64[2] y) { p = NonZero (x)  y = Shape (p) }"""
+    shown = text(session(proto, {"x": np.array([1, 0, 1, 1], np.float32)}), "seek end", "origin y[1]")
+    assert '/"y"    sizes' in shown and "sizes: made of the sizes of tensors" in shown and "  computed  " not in shown

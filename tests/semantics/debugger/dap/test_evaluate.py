@@ -170,3 +170,14 @@ def test_a_loaded_session_with_edits_is_refused_unless_edits_are_allowed(
     assert "allowEdits" in client.refused("evaluate", request)
     assert client.evaluate("x", "watch")["result"] == "float[2] [1.0, -2.0]"
     client.end()
+
+
+def test_what_is_displayed_is_said_at_each_stop_and_several_commands_stand_on_a_line(
+    client: Client, nested: Json
+) -> None:
+    client.begin(nested)
+    assert client.evaluate("display a[0]; when")["result"].splitlines()[-1].startswith("step 0")
+    client.move("next")
+    assert "1: a[0]: float[] = 2.0\n" in [it["output"] for it in client.events("output")]
+    assert "log point" in client.refused("evaluate", {"expression": 'commands 1 "step"', "context": "repl"})
+    client.end()
