@@ -13,7 +13,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import NoReturn
 
@@ -162,7 +162,10 @@ def exit_code(stop: BaseException) -> int:
     return TERMINATED if isinstance(stop, Terminated) else INTERRUPTED
 
 
-def _terminate(_signal: int, _frame: object) -> NoReturn:
+def _terminate(main: int, _signal: int, _frame: object) -> NoReturn:
+    """Ends the process with that number as an interrupt does; one that was forked from it, at once."""
+    if os.getpid() != main:
+        os._exit(TERMINATED)
     raise Terminated
 
 
@@ -172,5 +175,5 @@ def main() -> NoReturn:
         from click.shell_completion import shell_complete
 
         sys.exit(shell_complete(sonnx, {}, "sonnx", COMPLETION, wanted))
-    signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGTERM, partial(_terminate, os.getpid()))
     sys.exit(run(sys.argv[1:]))

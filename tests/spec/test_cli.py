@@ -50,6 +50,14 @@ def act(what):
         from sonnx.spec.terminal import output_console
         for _ in range(10_000):
             output_console().print("x" * 80)
+    if what == "fork":
+        import multiprocessing, time
+        child = multiprocessing.get_context("fork").Process(target=time.sleep, args=(60,))
+        child.start()
+        time.sleep(0.5)
+        child.terminate()
+        child.join()
+        print(child.exitcode)
     if what == "line":
         click.echo("a line")
     if what == "finding in a line":
@@ -244,6 +252,12 @@ def test_long_work_off_the_terminal_says_a_line_from_time_to_time(
         for done in range(5):
             show("work\x1b", done, 5 * (done < 3))
     assert capsys.readouterr().err == "work\\x1b 1 of 5, 10 s\nwork\\x1b 3, 20 s\nwork\\x1b 4, 31 s\n"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals are POSIX's")
+def test_a_forked_worker_that_is_ended_says_nothing(tmp_path: Path) -> None:
+    process = act(tmp_path, "fork")
+    assert process.communicate(timeout=60) == ("143\n", "")
 
 
 def test_a_finding_of_a_command_is_its_exit_code(tmp_path: Path) -> None:

@@ -25,6 +25,9 @@ SHOWN = 10
 FEW = 3
 """The most that are printed of a rule that does not count, or is not decided."""
 
+WIDE = 90
+"""Columns that a table of rules with their titles needs."""
+
 STYLES = {
     RuleVerdict.HOLDS: "green",
     RuleVerdict.VIOLATED: "bold red",
@@ -48,7 +51,7 @@ def write(report: Report, console: Console) -> None:
         rules = _rules(report, rule_set)
         if rules and not (rule_set.included_by and all(_folded(rule_set, rule) for rule in rules)):
             console.print()
-            console.print(_table(rule_set, rules))
+            console.print(_table(rule_set, rules, console.width))
     console.print()
     print_line(console, Text.assemble(*_sentence(report)))
 
@@ -142,32 +145,34 @@ def _sizes(report: Report) -> str:
     return f"{', '.join(sizes)}, opset {opsets or 'none'}"
 
 
-def _table(rule_set: RuleSetResult, rules: list[RuleResult]) -> Table:
+def _table(rule_set: RuleSetResult, rules: list[RuleResult], width: int) -> Table:
+    """The rules; without titles and status where there is no room for them."""
     table = Table(title=f"{_titled(rule_set)}", title_justify="left", title_style="bold", expand=False)
-    table.add_column("rule", no_wrap=True)
-    table.add_column("title")
-    table.add_column("status")
-    table.add_column("verdict", no_wrap=True)
+    wide = width >= WIDE
+    table.add_column("rule", no_wrap=wide, overflow="fold")
+    if wide:
+        table.add_column("title")
+        table.add_column("status")
+    table.add_column("verdict", no_wrap=wide, overflow="fold")
     table.add_column("places", justify="right")
+
+    def row(name: str, title: str, status: str, verdict: Text, places: str) -> None:
+        table.add_row(name, *((title, status) if wide else ()), verdict, places)
+
     folded = [rule for rule in rules if _folded(rule_set, rule)]
     elsewhere = [rule for rule in rules if rule.listed_elsewhere]
     for rule in (rule for rule in rules if not _folded(rule_set, rule) and not rule.listed_elsewhere):
-        table.add_row(
-            inert(rule.id),
-            inert(rule.title),
-            inert(rule.status),
-            Text(standing(rule), style=_style(rule)),
-            str(rule.total_findings or ""),
-        )
+        shown = Text(standing(rule), style=_style(rule))
+        row(inert(rule.id), inert(rule.title), inert(rule.status), shown, str(rule.total_findings or ""))
     if elsewhere:
         left = Text(RuleVerdict.OBLIGATION.value, style=STYLES[RuleVerdict.OBLIGATION])
-        table.add_row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", left)
+        row(counted(len(elsewhere), "requirement"), "of shapes that data decide: see data-shapes", "", left, "")
     holds = Text(RuleVerdict.HOLDS.value, style=STYLES[RuleVerdict.HOLDS])
     if others := [rule for rule in folded if not rule.folded]:
-        table.add_row(counted(len(others), "rule"), "of the rule set", "", holds, "")
+        row(counted(len(others), "rule"), "of the rule set", "", holds, "")
     if required := [rule for rule in folded if rule.folded]:
         places = sum(rule.places for rule in required)
-        table.add_row(counted(len(required), "requirement"), "of the operators in use", "", holds, str(places))
+        row(counted(len(required), "requirement"), "of the operators in use", "", holds, str(places))
     return table
 
 

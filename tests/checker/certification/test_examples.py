@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 from sonnx.checker import Report, RuleVerdict, Verdict, certify
 from sonnx.checker.certification.examples import Example, examples, write
 from sonnx.checker.certification.formats.text import write as write_text
@@ -106,3 +107,11 @@ def test_the_text_report_reads_as_recorded(folder: Path, name: str) -> None:
     if os.environ.get("SONNX_UPDATE"):
         recorded.write_text(out.getvalue(), encoding="utf-8")
     assert out.getvalue() == recorded.read_text(encoding="utf-8")
+
+
+def test_a_narrow_terminal_shows_whole_rules_and_verdicts(folder: Path) -> None:
+    out = io.StringIO()
+    write_text(judged(folder / "working-group.onnx", ("sonnx",)), Console(file=out, width=60))
+    rows = [line for line in out.getvalue().splitlines() if line.startswith(("│", "┃"))]
+    assert max(map(len, rows)) <= 60 and "…" not in out.getvalue()
+    assert any(row.split("│")[1:3] == [" R1/per-node          ", " violated               "] for row in rows)
