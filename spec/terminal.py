@@ -107,7 +107,6 @@ def _lines() -> Progress:
         if now - shown >= LINE:
             shown = now
             count = f" {done} of {total}" if total else f" {done}" if done else ""
-            sys.stderr.write(f"{one_line(what)}{count}, {now - begun:.0f} s\n")
-            sys.stderr.flush()
+            print_line(error_console(), f"{one_line(what)}{count}, {now - begun:.0f} s")
 
     return show

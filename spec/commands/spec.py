@@ -242,7 +242,9 @@ def listed_commands(context: click.Context) -> Iterator[Command]:
     root = context.find_root()
 
     def below(group: click.Command, names: str) -> Iterator[tuple[str, click.Command]]:
-        for name in group.list_commands(root) if isinstance(group, click.Group) else ():
+        if not isinstance(group, click.Group):
+            return
+        for name in group.list_commands(root):
             command = group.get_command(root, name)
             if command is not None:
                 yield f"{names}{name}", command

@@ -26,7 +26,7 @@ EXIT_CODES = (
     ("2", "usage, unreadable input, output that cannot be written"),
     ("3", "undecided: the tool could not decide, or an operator has no meaning here"),
     ("4", "a defect of the tool"),
-    ("130, 143", "interrupted, terminated; what is done is reported"),
+    ("130, 143", "interrupted, terminated; of several models or cases, what is done is reported"),
     ("141", "the reader of the output went away"),
 )
 """The exit codes of all commands."""

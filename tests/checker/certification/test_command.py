@@ -93,7 +93,7 @@ def test_other_rule_sets_are_judged_on_demand_only(folder: Path) -> None:
     assert [r["name"] for r in json.loads(plain.stdout)["rule_sets"]] == ["sonnx", "onnx", "domain"]
     more = sonnx("certify", folder / "conforming.onnx", "--others")
     assert "Other rule sets, not part of the verdict:" in more.stdout
-    assert "sonnx-2025-05     CONFORMS" in more.stdout
+    assert "sonnx-2025-05      CONFORMS" in more.stdout
 
 
 @pytest.mark.parametrize("dead", [False, True])
