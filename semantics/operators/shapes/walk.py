@@ -55,7 +55,7 @@ from .node import branches, examine, requirements
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class OpenRequirement:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
     the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
     node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
@@ -108,7 +108,7 @@ class Examination:
     """
 
     model: Model
-    instances: list[Instance] = field(default_factory=list)
+    instances: list[OpenRequirement] = field(default_factory=list)
     met: dict[tuple[CoreOperator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
     misused: dict[NodeId, str] = field(default_factory=dict)
@@ -183,7 +183,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         operator = definition(walk, n)
         if content.made is not None and operator is not None and not walk.silent:
             said = f"that {walk.model.tensors[t].path} has the shape {_spelled(declared.shape)}, as declared"
-            walk.known.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
+            walk.known.instances.append(OpenRequirement(n, operator, DECLARED, None, walk.path, reason=said, made=n))
         shape = tuple(_dimension(walk, n, t, axis, size, around) for axis, size in enumerate(declared.shape))
         content = replace(content, element=content.element or declared.element, shape=shape)
     stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
@@ -249,7 +249,7 @@ def _compare(
     else:
         facts, symbols = tuple(walk.known.facts), dict(walk.known.symbols)
         path = () if goal == FALSE else walk.path
-        walk.known.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+        walk.known.instances.append(OpenRequirement(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
 
 
 def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
@@ -317,7 +317,7 @@ def _typed(walk: Walk, n: NodeId, t: TensorId, content: Content, declared: Value
         walk.known.met.setdefault((operator, TYPED), []).append(n)
     else:
         said = f"it gives {content.element}, declared is {declared.element}"
-        walk.known.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
+        walk.known.instances.append(OpenRequirement(n, operator, TYPED, FALSE, reason=said))
 
 
 def free(walk: Walk, name: str) -> Term:
@@ -346,13 +346,15 @@ def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None],
     if operator is not None and not walk.silent:
         if opened is not None:
             made = n if opened.made == HERE else opened.made
-            walk.known.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
+            walk.known.instances.append(
+                OpenRequirement(n, operator, STEP, None, walk.path, reason=opened.reason, made=made)
+            )
         elif goal == TRUE:
             walk.known.met.setdefault((operator, STEP), []).append(n)
         else:
             facts = tuple(walk.known.facts)
             symbols, reason = dict(walk.known.symbols), failed if goal == FALSE else ""
-            walk.known.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, symbols, reason))
+            walk.known.instances.append(OpenRequirement(n, operator, STEP, goal, walk.path, facts, symbols, reason))
     if opened is None and goal not in (TRUE, FALSE):
         walk.known.facts[either(*map(opposite, walk.path), goal)] = None
 
@@ -370,7 +372,7 @@ def unexamined(walk: Walk, graph_id: GraphId, reason: str) -> None:
         operator = definition(walk, n)
         if operator is not None and not walk.silent:
             positions = (HEADER, *requirements(operator))
-            walk.known.instances += [Instance(n, operator, k, None, walk.path, reason=reason) for k in positions]
+            walk.known.instances += [OpenRequirement(n, operator, k, None, walk.path, reason=reason) for k in positions]
         for _, body in walk.model.nodes[n].bodies:
             unexamined(walk, body, reason)
 
@@ -1282,7 +1284,7 @@ def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined
             else:
                 facts = tuple(fact for fact in demand.facts if fact not in walk.path)
                 walk.known.instances.append(
-                    Instance(
+                    OpenRequirement(
                         n,
                         site.operator,
                         demand.position,
