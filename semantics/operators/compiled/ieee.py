@@ -54,14 +54,14 @@ class Plan:
     largest: int
 
 
-class Run(Protocol):
+class Interpretation(Protocol):
     """An interpretation. given: by position of the input what stands in its place, as the arithmetic holds elements."""
 
     def __call__(self, application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
         """The outputs of an application, or why there are none."""
 
 
-def interpreter(algebra: ElementTable) -> Run:
+def interpreter(algebra: ElementTable) -> Interpretation:
     """The interpretation with this arithmetic of elements. Raises Unsupported for an operator without definition."""
     kept = _Plans()
 
