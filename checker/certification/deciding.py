@@ -64,7 +64,7 @@ def worth_forking(nodes: int) -> bool:
     return nodes > LARGE and "fork" in multiprocessing.get_all_start_methods() and (os.cpu_count() or 1) > 1
 
 
-def decide(task: Task, tell: Progress) -> Mapping[str, Judged]:
+def judge_constraints(task: Task, tell: Progress) -> Mapping[str, Judged]:
     """Every constraint of the task by name.
 
     Raises InternalError when solver and direct evaluator disagree, or when a worker process dies.
@@ -104,7 +104,7 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
         try:
             for count, constraint in enumerate(task.constraints):
                 tell(f"checking {constraint.name}", count, len(task.constraints))
-                future = pool.submit(solver.decide, _query(constraint, task), task.timeout)
+                future = pool.submit(solver.solve, _query(constraint, task), task.timeout)
                 judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
                 waiting.append((constraint, judgement, future))
                 while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
@@ -182,7 +182,7 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             constraint = task.constraints[position]
             end.send((constraint.name, None))
             try:
-                answer = solver.decide(_query(constraint, task), task.timeout)
+                answer = solver.solve(_query(constraint, task), task.timeout)
                 judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
                 end.send((constraint.name, _judged(constraint, answer, judgement)))
             except Exception as problem:

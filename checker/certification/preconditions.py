@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.shapes.contents import Facts, Symbols
-from sonnx.semantics.operators.shapes.walk import Examination, Instance, examine_model
+from sonnx.semantics.operators.shapes.walk import Examination, OpenRequirement, examine_model
 from sonnx.semantics.operators.symbolic.elements.known import MOST
 from sonnx.semantics.operators.symbolic.numbers import at_most, both, definitions, either, opposite
 from sonnx.semantics.operators.symbolic.values import conjuncts
@@ -47,14 +47,14 @@ SMALLEST = (4, 64, 4096)
 
 
 @dataclass(frozen=True, slots=True)
-class Decided:
+class DecidedPart:
     """One part of a requirement at one node. node: where it is to be seen to, the one that applies the operator, or of
     an obligation the one that makes the size. sizes: symbolic sizes at which it fails. always: it fails at all of them.
 
     condition: what must hold, a formula over sizes and data. reason: why it is unknown, or has no formula.
     """
 
-    instance: Instance
+    instance: OpenRequirement
     verdict: RuleVerdict
     node: NodeId
     condition: Term | None = None
@@ -77,14 +77,14 @@ class Decisions:
     """
 
     examination: Examination
-    open: tuple[Decided, ...]
+    open: tuple[DecidedPart, ...]
     conditions: Facts
     narrowing: Facts
     example: Mapping[str, int]
     labels: Mapping[str, str]
 
 
-def decide(
+def decide_preconditions(
     model: Model,
     limits: Mapping[str, tuple[int, int | None]] | None = None,
     timeout: float = TIMEOUT,
@@ -95,13 +95,16 @@ def decide(
     if progress is not None:
         progress("shapes and requirements", 0, 0)
     examination = examine_model(model, prover.possible, limits)
-    open_: list[Decided] = []
+    open_: list[DecidedPart] = []
     for done, instance in enumerate(examination.instances):
         if progress is not None:
             progress("requirements", done, len(examination.instances))
         open_ += [it for it in _decide(instance, examination, prover) if not instance.only_fails or it.verdict in FAILS]
     open_ = _once(open_)
-    together, example = _together(open_, examination, prover)
+    together = _without_contradiction(open_, examination, prover)
+    example: Mapping[str, int] = {}
+    if not any(it.always and it.instance.required for it in together):
+        together, example = _with_example(together, examination, prover)
     labels = {
         **examination.sizes,
         **examination.variables,
@@ -113,9 +116,9 @@ def decide(
     return Decisions(examination, tuple(together), conditions, restricted, example, labels)
 
 
-def _once(decided: Sequence[Decided]) -> list[Decided]:
+def _once(decided: Sequence[DecidedPart]) -> list[DecidedPart]:
     """Without those that another run of a body has given already."""
-    first: dict[Hashable, Decided] = {}
+    first: dict[Hashable, DecidedPart] = {}
     for it in decided:
         instance = it.instance
         what = None if it.always else it.condition
@@ -123,37 +126,42 @@ def _once(decided: Sequence[Decided]) -> list[Decided]:
     return list(first.values())
 
 
-def _decide(instance: Instance, examination: Examination, prover: Prover) -> list[Decided]:
-    n = instance.node
+def _decide(instance: OpenRequirement, examination: Examination, prover: Prover) -> list[DecidedPart]:
+    """A requirement without a formula, one that holds, one that never does, or the parts by what decides them."""
     if instance.goal is None:
         verdict = RuleVerdict.UNKNOWN if instance.made is None else RuleVerdict.OBLIGATION
-        return [Decided(instance, verdict, n if instance.made is None else instance.made, reason=instance.reason)]
+        node = instance.node if instance.made is None else instance.made
+        return [DecidedPart(instance, verdict, node, reason=instance.reason)]
     denied = tuple(map(opposite, instance.path))
     goal = either(*denied, instance.goal)
-    if goal == TRUE:
-        return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
     facts, symbols = instance.facts, {**examination.symbols, **instance.symbols}
-    answer = prover.ask(facts, goal, symbols)
-    if answer.status == "unsat":
-        return [Decided(instance, RuleVerdict.HOLDS, n, goal)]
-    defined = definitions(facts)
+    if goal == TRUE or prover.ask(facts, goal, symbols).status == "unsat":
+        return [DecidedPart(instance, RuleVerdict.HOLDS, instance.node, goal)]
     if goal == FALSE or prover.ask((*facts, goal), FALSE, symbols).status == "unsat":
-        shown = expanded(goal, defined)
-        return [Decided(instance, RuleVerdict.VIOLATED, n, shown, always=True, reason=instance.reason)]
-    known = determined(tuple(examination.sizes), defined)
+        shown = expanded(goal, definitions(facts))
+        return [DecidedPart(instance, RuleVerdict.VIOLATED, instance.node, shown, always=True, reason=instance.reason)]
+    parts = [
+        _part(instance, place, either(*denied, both(*part)), facts, examination, symbols, prover)
+        for place, part in _by_place(instance, instance.goal, examination).items()
+    ]
+    if left := [part for part in parts if part.verdict is not RuleVerdict.HOLDS]:
+        return left
+    shown = expanded(goal, definitions(facts))
+    return [DecidedPart(instance, RuleVerdict.UNKNOWN, instance.node, shown, reason="the solver gives up")]
+
+
+def _by_place(
+    instance: OpenRequirement, goal: Term, examination: Examination
+) -> Mapping[NodeId | None, Sequence[Term]]:
+    """The parts of a goal by the node that has to see to them, None where the free sizes alone decide."""
+    known = determined(tuple(examination.sizes), definitions(instance.facts))
     by_sizes = all(names(part) <= known for part in instance.path)
     groups: dict[NodeId | None, list[Term]] = {}
-    for part in conjuncts(instance.goal):
+    for part in conjuncts(goal):
         open_symbols = names(part) - known
-        place = None if by_sizes and not open_symbols else _maker(n, open_symbols, examination)
+        place = None if by_sizes and not open_symbols else _maker(instance.node, open_symbols, examination)
         groups.setdefault(place, []).append(part)
-    decided = [
-        _part(instance, place, either(*denied, both(*parts)), facts, examination, symbols, prover)
-        for place, parts in groups.items()
-    ]
-    return [it for it in decided if it.verdict is not RuleVerdict.HOLDS] or [
-        Decided(instance, RuleVerdict.UNKNOWN, n, expanded(goal, defined), reason="the solver gives up")
-    ]
+    return groups
 
 
 def _maker(n: NodeId, symbols: frozenset[str], examination: Examination) -> NodeId:
@@ -167,28 +175,28 @@ def _maker(n: NodeId, symbols: frozenset[str], examination: Examination) -> Node
 
 
 def _part(
-    instance: Instance,
+    instance: OpenRequirement,
     place: NodeId | None,
     goal: Term,
     facts: Facts,
     examination: Examination,
     symbols: Symbols,
     prover: Prover,
-) -> Decided:
+) -> DecidedPart:
     """One part of a requirement. place: None where the sizes alone decide it, else who has to see to it."""
     n = instance.node
     answer = prover.ask(facts, goal, symbols)
     if answer.status == "unsat":
-        return Decided(instance, RuleVerdict.HOLDS, n, goal)
+        return DecidedPart(instance, RuleVerdict.HOLDS, n, goal)
     shown = expanded(goal, definitions(facts))
     if place is None:
         sizes = _smallest(goal, facts, examination, symbols, prover)
         if answer.status == "unknown" and not sizes:
-            return Decided(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
-        return Decided(instance, RuleVerdict.CONDITIONAL, n, shown, sizes)
+            return DecidedPart(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
+        return DecidedPart(instance, RuleVerdict.CONDITIONAL, n, shown, sizes)
     if answer.status == "unknown" and prover.ask((*facts, goal), FALSE, symbols).status != "sat":
-        return Decided(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
-    return Decided(instance, RuleVerdict.OBLIGATION, place, shown)
+        return DecidedPart(instance, RuleVerdict.UNKNOWN, n, shown, reason=f"the solver gives up ({answer.reason})")
+    return DecidedPart(instance, RuleVerdict.OBLIGATION, place, shown)
 
 
 def _smallest(
@@ -218,54 +226,67 @@ def _model(
 # ---- For which sizes the model is well formed -------------------------------------------------
 
 
-def _together(
-    decided: Sequence[Decided], examination: Examination, prover: Prover
-) -> tuple[Sequence[Decided], Mapping[str, int]]:
-    """The same, the one that closes a set of conditions which exclude each other as violated; and sizes for all."""
-    wanted = (RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
-    places = [
-        k
+def _conditional(decided: Sequence[DecidedPart], *verdicts: RuleVerdict) -> dict[int, Term]:
+    """By position the conditions on required parts of these verdicts, as far as they are free of quantifiers."""
+    return {
+        k: it.condition
         for k, it in enumerate(decided)
-        if it.verdict in wanted and it.instance.required and it.condition is not None and not quantified(it.condition)
-    ]
-    if not places or any(it.always and it.instance.required for it in decided):
-        return decided, {}
-    symbols = {**examination.symbols, **{name: s for k in places for name, s in decided[k].instance.symbols.items()}}
-    ground = (
-        *examination.limits,
-        *(fact for fact in examination.facts if fact.op in ("=", "<=") and not quantified(fact)),
-    )
+        if it.verdict in verdicts and it.instance.required and it.condition is not None and not quantified(it.condition)
+    }
+
+
+def _symbols(decided: Sequence[DecidedPart], examination: Examination) -> Symbols:
+    """All symbols of the conditions and obligations."""
+    own = [decided[k].instance.symbols for k in _conditional(decided, RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)]
+    return {**examination.symbols, **{name: s for symbols in own for name, s in symbols.items()}}
+
+
+def _without_contradiction(
+    decided: Sequence[DecidedPart], examination: Examination, prover: Prover
+) -> Sequence[DecidedPart]:
+    """The same, where conditions and obligations exclude each other the one that closes the set as violated."""
+    conditions = _conditional(decided, RuleVerdict.CONDITIONAL, RuleVerdict.OBLIGATION)
+    if len(conditions) < 2 or any(it.always and it.instance.required for it in decided):
+        return decided
+    symbols = _symbols(decided, examination)
+    ground = [fact for fact in examination.facts if fact.op in ("=", "<=") and not quantified(fact)]
 
     def excluded(count: int) -> bool:
-        conditions = [it.condition for k in places[:count] if (it := decided[k]).condition is not None]
-        return prover.ask((*ground, *conditions), FALSE, symbols).status == "unsat"
+        asked = (*examination.limits, *ground, *list(conditions.values())[:count])
+        return prover.ask(asked, FALSE, symbols).status == "unsat"
 
-    if len(places) > 1 and excluded(len(places)):
-        closing = next(count for count in range(1, len(places) + 1) if excluded(count))
-        result = list(decided)
-        said = "with what the nodes in front need it holds for no sizes and data"
-        result[places[closing - 1]] = replace(
-            result[places[closing - 1]], verdict=RuleVerdict.VIOLATED, always=True, reason=said
-        )
-        return result, {}
-    last = [k for k in places if decided[k].verdict is RuleVerdict.CONDITIONAL]
-    if not last:
-        return decided, {}
-    conditions = tuple(c for k in last if (c := decided[k].condition) is not None)
-    for most in (*SMALLEST, MOST - 1):  # larger ones are not examined
-        small = tuple(at_most(Term(name), most) for name in examination.sizes)
-        sizes = _model(
-            (*examination.limits, *small, *conditions), FALSE, examination.sizes, examination, symbols, prover
-        )
+    if not excluded(len(conditions)):
+        return decided
+    closing = next(k for count, k in enumerate(conditions, 1) if excluded(count))
+    said = "with what the nodes in front need it holds for no sizes and data"
+    return _replaced(
+        decided, closing, replace(decided[closing], verdict=RuleVerdict.VIOLATED, always=True, reason=said)
+    )
+
+
+def _with_example(
+    decided: Sequence[DecidedPart], examination: Examination, prover: Prover
+) -> tuple[Sequence[DecidedPart], Mapping[str, int]]:
+    """The same, and sizes that satisfy the conditions; where none are found the last condition as unknown."""
+    conditions = _conditional(decided, RuleVerdict.CONDITIONAL)
+    for most in (*SMALLEST, MOST - 1) if conditions else ():  # larger ones are not examined
+        small = (at_most(Term(name), most) for name in examination.sizes)
+        facts = (*examination.limits, *small, *conditions.values())
+        sizes = _model(facts, FALSE, examination.sizes, examination, _symbols(decided, examination), prover)
         if sizes is not None:
             return decided, sizes
+    if not conditions:
+        return decided, {}
+    last = max(conditions)
     said = "no sizes below 2^48 were found for which all conditions hold"
-    return [
-        replace(it, verdict=RuleVerdict.UNKNOWN, reason=said) if k == last[-1] else it for k, it in enumerate(decided)
-    ], {}
+    return _replaced(decided, last, replace(decided[last], verdict=RuleVerdict.UNKNOWN, reason=said)), {}
 
 
-def _conditions(open_: Sequence[Decided], examination: Examination, prover: Prover) -> Facts:
+def _replaced(decided: Sequence[DecidedPart], position: int, by: DecidedPart) -> Sequence[DecidedPart]:
+    return [*decided[:position], by, *decided[position + 1 :]]
+
+
+def _conditions(open_: Sequence[DecidedPart], examination: Examination, prover: Prover) -> Facts:
     """The conditions on sizes for all of these to hold, in plain form where that is about one size each."""
     if any(it.always for it in open_):
         return (FALSE,)

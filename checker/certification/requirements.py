@@ -17,7 +17,7 @@ from sonnx.semantics.model.graph import Node, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text
 from sonnx.semantics.model.schemas import normal_domain, operator_name
 from sonnx.semantics.operators.shapes.contents import DECLARED, HEADER, SIZED, STEP, TYPED, Content, mentioned
-from sonnx.semantics.operators.shapes.walk import Instance
+from sonnx.semantics.operators.shapes.walk import OpenRequirement
 from sonnx.semantics.operators.symbolic.numbers import Int, both, equal
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import DEMANDS, Operator, clause
@@ -25,7 +25,7 @@ from sonnx.spec.library import specification
 from sonnx.spec.terminal import few, inert
 
 from .conditions import as_json, words
-from .preconditions import Decided, Decisions
+from .preconditions import DecidedPart, Decisions
 from .report import LEFT_OPEN, WORST_FIRST, Domain, Finding, Json, RuleResult, RuleVerdict
 from .rule_sets import RuleSet, collects
 
@@ -145,7 +145,7 @@ class _Rule:
     operator: CoreOperator | None
     position: int
     met: tuple[NodeId, ...]
-    open: tuple[Decided, ...]
+    open: tuple[DecidedPart, ...]
 
 
 def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims]) -> tuple[RuleResult, ...]:
@@ -161,7 +161,7 @@ def results(rule_set: RuleSet, decisions: Decisions, claims: Callable[[], Claims
 
 
 def _rules(kind: str, decisions: Decisions) -> Iterator[_Rule]:
-    open_: dict[tuple[CoreOperator, int], list[Decided]] = {}
+    open_: dict[tuple[CoreOperator, int], list[DecidedPart]] = {}
     for it in decisions.open:
         open_.setdefault((it.instance.operator, it.instance.position), []).append(it)
     met_at = decisions.examination.met
@@ -264,7 +264,7 @@ def _wording(rule: _Rule) -> _Wording:
 # ---- Places -----------------------------------------------------------------------------------
 
 
-def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
+def _finding(it: DecidedPart, sentence: str, decisions: Decisions) -> Finding:
     """One place that is violated or open."""
     instance = it.instance
     where = decisions.examination.model.nodes[instance.node].path
@@ -301,7 +301,7 @@ def _finding(it: Decided, sentence: str, decisions: Decisions) -> Finding:
     )
 
 
-def _declared(instance: Instance, decisions: Decisions) -> str:
+def _declared(instance: OpenRequirement, decisions: Decisions) -> str:
     """The shape that a tensor has and the one that the model declares for it, where that is what is asked; a body's
     input, too, which its holder gives a value to."""
     if instance.position != DECLARED or instance.tensor is None:
@@ -321,7 +321,7 @@ def _sizes(shape: Sequence[Int | str | None], labels: Mapping[str, str]) -> str:
     return f"[{', '.join(shown)}]"
 
 
-def _condition(it: Decided, decisions: Decisions) -> str:
+def _condition(it: DecidedPart, decisions: Decisions) -> str:
     """The condition in words; empty where there is none, or it is about elements of which no more is known than that
     something compares or reads them: then the sentence says more."""
     if it.condition is None or it.condition == FALSE or any(map(OPAQUE.search, mentioned(it.condition))):
@@ -333,18 +333,18 @@ OPAQUE = re.compile(r"(^|\.)(compared|lifted)(\.[0-9a-f]+)?!\d+$")
 """The names of symbols that stand for what cannot be followed."""
 
 
-def _about(instance: Instance, decisions: Decisions) -> str:
+def _about(instance: OpenRequirement, decisions: Decisions) -> str:
     return "" if instance.about is None else f" {words(instance.about, decisions.labels)}"
 
 
-def _folded(it: Decided) -> bool:
+def _folded(it: DecidedPart) -> bool:
     """This is an obligation on another node, which the rule `data-shapes` lists."""
     return it.verdict is RuleVerdict.OBLIGATION and it.elsewhere
 
 
-def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[Decided]]:
+def obligations(kind: str, decisions: Decisions) -> Mapping[tuple[NodeId, Term | None], list[DecidedPart]]:
     """The obligations on nodes that make sizes: by node and condition those that come to the same."""
-    needing: dict[tuple[NodeId, Term | None], list[Decided]] = {}
+    needing: dict[tuple[NodeId, Term | None], list[DecidedPart]] = {}
     own = {
         (it.node, it.condition)
         for it in decisions.open
@@ -387,7 +387,7 @@ def _output(t: TensorId, decisions: Decisions) -> str:
     return f"{decisions.examination.model.tensors[t].name}: {shape}"
 
 
-def _applied(instance: Instance, decisions: Decisions) -> str:
+def _applied(instance: OpenRequirement, decisions: Decisions) -> str:
     """The operator with the shapes that it is applied to."""
     node = decisions.examination.model.nodes[instance.node]
     ports = [port.name for port in instance.operator.inputs]

@@ -24,8 +24,7 @@ from .formats import notebook
 from .question import Question
 from .report import Finding, Json, ModelInfo, Report, RuleResult, RuleSetResult, RuleVerdict, Stated, Verdict
 from .scheduling import Decided
-from .witness import cycles
-from .witness import evidence as witness_of
+from .witness import cycles, witness_of
 
 NOT_EXAMINED = (
     "values of weights, other than small constants that shapes and modes depend on",
@@ -46,7 +45,7 @@ CYCLES = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class ConstraintFindings:
     """The verdict on a constraint, and where it fails or is open, all places. awaiting: those that data decide."""
 
     verdict: RuleVerdict
@@ -63,7 +62,7 @@ class Evidence:
     places: where a constraint, by name, fails or is open. witness: by its kind, what shows that a rule holds.
     """
 
-    places: Callable[[str], Places]
+    places: Callable[[str], ConstraintFindings]
     witness: Callable[[str], Mapping[str, Json]]
 
 
@@ -75,7 +74,9 @@ def evidence(question: Question, model: Model, facts: Structure, decided: Decide
     )
 
 
-def _places(specification: Specification, name: str, judged: Judged, model: Model, facts: Structure) -> Places:
+def _places(
+    specification: Specification, name: str, judged: Judged, model: Model, facts: Structure
+) -> ConstraintFindings:
     """The places of a constraint: the same for each rule that demands it. Where it is open, and by its text nothing but
     the data of a run decides it, it is left to them."""
     constraint, judgement, functions = specification.constraints[name], judged.judgement, specification.functions
@@ -91,13 +92,13 @@ def _places(specification: Specification, name: str, judged: Judged, model: Mode
         )
         if _kind(constraint) == "order":
             findings = _with_cycles(findings[:CYCLES], failing[:CYCLES], model, facts) + findings[CYCLES:]
-        return Places(judged.verdict, findings, judgement.failed, awaiting, len(left))
+        return ConstraintFindings(judged.verdict, findings, judgement.failed, awaiting, len(left))
     if judged.verdict is RuleVerdict.UNKNOWN and left and len(left) == judgement.undecided:
-        return Places(RuleVerdict.OBLIGATION, awaiting, len(left), awaiting, len(left))
+        return ConstraintFindings(RuleVerdict.OBLIGATION, awaiting, len(left), awaiting, len(left))
     open_ = [it for it, condition in pairs if not condition] if judged.verdict is RuleVerdict.UNKNOWN else []
     findings = tuple(finding(constraint, it, functions, facts, violated=False) for it in open_)
     total = judgement.undecided - len(left) if findings else 0
-    return Places(judged.verdict, findings, total, awaiting, len(left))
+    return ConstraintFindings(judged.verdict, findings, total, awaiting, len(left))
 
 
 def _with_cycles(

@@ -58,7 +58,9 @@ def decide_requirements(
         claims.begin()
     if not question.requirements:
         return None
-    decisions = preconditions.decide(model, question.sizes, min(question.timeout, preconditions.TIMEOUT), tell)
+    decisions = preconditions.decide_preconditions(
+        model, question.sizes, min(question.timeout, preconditions.TIMEOUT), tell
+    )
     claims.result()
     return decisions
 
@@ -73,4 +75,4 @@ def decide_constraints(
         tell("inferring types", 0, len(needed))
         claims.result()
         claims.end()
-    return deciding.decide(Task(needed, functions, facts, question.timeout, forks), tell)
+    return deciding.judge_constraints(Task(needed, functions, facts, question.timeout, forks), tell)

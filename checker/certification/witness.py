@@ -28,7 +28,7 @@ Sets = Mapping[int, tuple[int, ...]]
 Kind = Callable[[Model, Structure], Mapping[str, Sequence[object]]]
 
 
-def evidence(kind: str, model: Model, structure: Structure) -> dict[str, Json]:
+def witness_of(kind: str, model: Model, structure: Structure) -> dict[str, Json]:
     """The witness of the given kind (the word behind `evidence` in the constraint's text)."""
     make = _KINDS.get(kind)
     if make is None:

@@ -25,10 +25,10 @@ __all__ = [
     "Place",
     "Session",
     "ask",
-    "decide",
     "dump",
     "interrupt",
     "smtlib",
+    "solve",
 ]
 
 STATUSES = ("sat", "unsat", "unknown")
@@ -66,7 +66,7 @@ class Answer:
         return tuple(status for status in (self.negation, self.formula, self.optimistic) if status is not None)
 
 
-def decide(query: Query, timeout: float, seed: int = 0) -> Answer:
+def solve(query: Query, timeout: float, seed: int = 0) -> Answer:
     """Decide a constraint. timeout: seconds for each question; a question that takes longer is answered unknown."""
     start = time.monotonic()
     negation, core, reason = ask(query, negated=True, timeout=timeout, seed=seed)

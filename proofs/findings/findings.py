@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Final
 
-from sonnx.checker.certification.deciding import Task, decide
+from sonnx.checker.certification.deciding import Task, judge_constraints
 from sonnx.semantics.facts.gathering import structure as structure_of
 from sonnx.semantics.facts.structure import Element, Key, SetTable, Structure, Table, ValueTable
 from sonnx.semantics.formulas.evaluate import evaluate, judge
@@ -241,7 +241,7 @@ def examined(theory: Theory, finding: Property, graph: SmallGraph | None) -> Sho
     data = structure_of(model)
     functions, constraints = _functions(theory), [theory.text.constraints[name] for name in finding.needs]
     kept = _kept(theory, finding, functions, data)
-    solved = decide(Task(constraints, theory.text.functions, data, timeout=10.0), lambda *_: None)
+    solved = judge_constraints(Task(constraints, theory.text.functions, data, timeout=10.0), lambda *_: None)
     tables = {name: data.table(name) for name in data.facts()}
     bindings = refutation(finding, functions, tables)
     checks = [

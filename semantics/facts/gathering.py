@@ -8,14 +8,15 @@ import struct
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache, partial
+from typing import TypeVar
 
 import numpy as np
 from sonnx.spec.language.syntax import Sort
 
 from ..errors import InternalError
 from ..model.elements import elements, field, required
-from ..model.graph import Attribute, Constant, Definition, GraphId, Model, Node, NodeId, TensorId
+from ..model.graph import Attribute, Constant, Definition, Graph, Model, Node, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import (
     Formal,
@@ -30,12 +31,44 @@ from ..model.schemas import (
 from .structure import Element, Key, SetTable, Structure, Table, Unknown, Value, ValueTable
 from .types import ClaimsSource, Differences, differences, schema_tables, type_tables, typing_tables, value_type_tables
 
+Build = Callable[[], Table]
+"""Makes the table of a fact when it is first asked for."""
+Thing = TypeVar("Thing")
+
+# ---- Tables of what is numbered: graphs, nodes, tensors, functions -----------------------------
+
+
+def single(value: Value) -> Build:
+    """The table of a fact without arguments."""
+    return lambda: ValueTable({(): value})
+
+
+def numbers_of(things: Mapping[int, Thing]) -> Build:
+    """All numbers as one set."""
+    return lambda: SetTable({(): tuple(things)})
+
+
+def column(things: Mapping[int, Thing], value: Callable[[Thing], Value]) -> Build:
+    """A value of each thing."""
+    return lambda: ValueTable({number: value(thing) for number, thing in things.items()})
+
+
+def rows(things: Mapping[int, Thing], members: Callable[[Thing], Iterable[Element]]) -> Build:
+    """A set of each thing."""
+    return lambda: SetTable({number: tuple(members(thing)) for number, thing in things.items()})
+
+
+def grid(things: Mapping[int, Thing], cells: Callable[[Thing], Iterable[tuple[Element, Value]]]) -> Build:
+    """The values that each thing has for a second argument."""
+    return lambda: ValueTable({(number, at): v for number, thing in things.items() for at, v in cells(thing)})
+
+
 # ---- Graphs, nodes and operators: reading, writing, lists, attributes --------------------------
 
 # Facts about operators: the section "Operators and attributes" of `spec/1-syntax.sonnx`, read off G and the schemas.
 
 
-def operator_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+def operator_tables(model: Model, claims: ClaimsSource) -> dict[str, Build]:
     """A table builder for each fact of the sections "Operators and attributes" and "Types, shapes, constants".
 
     claims: the result of shape inference, a function that waits for it, or None when it did not run.
@@ -43,37 +76,37 @@ def operator_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[]
     return _operators(model) | type_tables(model, claims)
 
 
-def _operators(model: Model) -> dict[str, Callable[[], Table]]:
-    def per_node(value: Callable[[Node], Value | None]) -> Callable[[], Table]:
-        return lambda: ValueTable({i: v for i, node in enumerate(model.nodes) if (v := value(node)) is not None})
+def _operators(model: Model) -> dict[str, Build]:
+    nodes = dict(enumerate(model.nodes))
 
-    def names(members: Callable[[Node], Iterable[Element]]) -> Callable[[], Table]:
-        return lambda: SetTable({i: row for i, node in enumerate(model.nodes) if (row := tuple(members(node)))})
-
-    def pairs(rows: Callable[[Node], Iterable[tuple[str, Value]]]) -> Callable[[], Table]:
-        return lambda: ValueTable({(i, key): v for i, node in enumerate(model.nodes) for key, v in rows(node)})
+    def names(members: Callable[[Node], Iterable[Element]]) -> Build:
+        return lambda: SetTable({n: row for n, node in nodes.items() if (row := tuple(members(node)))})
 
     return {
-        "operator": per_node(operator),
+        "operator": column(nodes, operator),
         "applications": lambda: SetTable(_applications(model)),
-        "known": per_node(lambda node: schema_at(node) is not None),
-        "version": per_node(_version),
-        "schema_determinism": per_node(_determinism),
+        "known": column(nodes, lambda node: schema_at(node) is not None),
+        "version": column(nodes, _version),
+        "schema_determinism": column(nodes, _determinism),
         "attributes": names(lambda node: it.attributes if (it := schema_at(node)) else ()),
         "written": names(lambda node: node.attributes),
         "unwritten": names(lambda node: _unwritten(node, defaulted=False)),
         "defaulted": names(lambda node: _unwritten(node, defaulted=True)),
-        "int_attribute": pairs(lambda node: _values(node, "INT")),
-        "float_attribute": pairs(lambda node: _values(node, "FLOAT")),
-        "text_attribute": pairs(lambda node: _values(node, "STRING")),
-        "ints_attribute": pairs(lambda node: _values(node, "INTS")),
-        "texts_attribute": pairs(lambda node: _values(node, "STRINGS")),
+        "int_attribute": grid(nodes, lambda node: _values(node, "INT")),
+        "float_attribute": grid(nodes, lambda node: _values(node, "FLOAT")),
+        "text_attribute": grid(nodes, lambda node: _values(node, "STRING")),
+        "ints_attribute": grid(nodes, lambda node: _values(node, "INTS")),
+        "texts_attribute": grid(nodes, lambda node: _values(node, "STRINGS")),
         "positions": lambda: SetTable(dict(_positions(model))),
         "given_inputs": names(lambda node: _ports_of(node).given_inputs),
         "given_outputs": names(lambda node: _ports_of(node).given_outputs),
         "absent_inputs": names(lambda node: _ports_of(node).absent_inputs),
-        "input": pairs(lambda node: ((name, _tensor(node.inputs[i])) for name, i in _ports_of(node).first_inputs)),
-        "output": pairs(lambda node: ((name, _tensor(node.outputs[i])) for name, i in _ports_of(node).first_outputs)),
+        "input": grid(
+            nodes, lambda node: ((name, _tensor(node.inputs[i])) for name, i in _ports_of(node).first_inputs)
+        ),
+        "output": grid(
+            nodes, lambda node: ((name, _tensor(node.outputs[i])) for name, i in _ports_of(node).first_outputs)
+        ),
         "type_variables": names(lambda node: (variable for variable, _ in _shared(node))),
         "typed": lambda: SetTable(dict(_typed(model))),
         "first_typed": lambda: ValueTable({key: row[0] for key, row in _typed(model)}),
@@ -256,62 +289,72 @@ Port = tuple[NodeId, int]
 """An output position of a node; ports are numbered over the model, by node and position."""
 
 
-def graph_tables(model: Model) -> dict[str, Callable[[], Table]]:
+def graph_tables(model: Model) -> dict[str, Build]:
     """A table builder for each fact that the structure of G alone gives."""
-    numbered = cache(lambda: ports(model))
-    graphs, nodes, tensors = (range(len(part)) for part in (model.graphs, model.nodes, model.tensors))
+    return {**_of_graphs(model), **_of_nodes(model), **_of_ports(model), **_of_names(model)}
 
-    def holders() -> list[tuple[NodeId, Node]]:
-        return [(n, node) for n, node in enumerate(model.nodes) if node.bodies]
 
-    def per_graph(read: Callable[[int], Iterable[Element]]) -> Callable[[], Table]:
-        return lambda: SetTable({g: tuple(dict.fromkeys(read(g))) for g in graphs})
-
+def _of_graphs(model: Model) -> dict[str, Build]:
+    graphs = dict(enumerate(model.graphs))
     return {
-        "graphs": lambda: SetTable({(): tuple(graphs)}),
-        "main": lambda: ValueTable({(): 0}),
-        "all_nodes": lambda: SetTable({(): tuple(nodes)}),
-        "all_tensors": lambda: SetTable({(): tuple(tensors)}),
-        "nodes": per_graph(lambda g: model.graphs[g].nodes),
-        "inputs": per_graph(lambda g: model.graphs[g].inputs),
-        "outputs": per_graph(lambda g: model.graphs[g].outputs),
-        "initializers": per_graph(lambda g: _stored(model, g)),
-        "scope": lambda: ValueTable({t: tensor.graph for t, tensor in enumerate(model.tensors)}),
-        "graph_of": lambda: ValueTable({n: node.graph for n, node in enumerate(model.nodes)}),
-        "ins": lambda: SetTable(dict(enumerate(map(_reads, model.nodes)))),
-        "outs": lambda: SetTable(dict(enumerate(map(_writes, model.nodes)))),
+        "graphs": numbers_of(graphs),
+        "main": single(0),
+        "nodes": rows(graphs, lambda graph: _present(graph.nodes)),
+        "inputs": rows(graphs, lambda graph: _present(graph.inputs)),
+        "outputs": rows(graphs, lambda graph: _present(graph.outputs)),
+        "initializers": rows(graphs, lambda graph: _present(_stored(graph))),
+        "body_inputs": column(graphs, lambda graph: len(graph.inputs)),
+        "input_positions": column(graphs, lambda graph: tuple(range(len(graph.inputs)))),
+        "input_at": grid(graphs, lambda graph: enumerate(graph.inputs)),
+        "output_count": column(graphs, lambda graph: len(graph.outputs)),
+        "output_positions": column(graphs, lambda graph: tuple(range(len(graph.outputs)))),
+        "output_at": grid(graphs, lambda graph: enumerate(graph.outputs)),
+    }
+
+
+def _of_nodes(model: Model) -> dict[str, Build]:
+    nodes = dict(enumerate(model.nodes))
+    holders = {n: node for n, node in nodes.items() if node.bodies}
+    return {
+        "all_nodes": numbers_of(nodes),
+        "graph_of": column(nodes, lambda node: node.graph),
+        "ins": rows(nodes, _reads),
+        "outs": rows(nodes, _writes),
         "consumers": lambda: SetTable(_inverse(map(_reads, model.nodes))),
         "producers": lambda: SetTable(_inverse(map(_writes, model.nodes))),
+        "bodies": rows(nodes, lambda node: (g for _, g in node.bodies)),
+        "body_names": rows(holders, lambda node: (attribute for attribute, _ in node.bodies)),
+        "operands": column(nodes, lambda node: len(node.inputs)),
+        "results": column(nodes, lambda node: len(node.outputs)),
+        "operand_positions": rows(holders, lambda node: (i for i, _ in _carrying(node.inputs))),
+        "operand_at": grid(holders, lambda node: _carrying(node.inputs)),
+        "omitted": column(nodes, _omitted),
+    }
+
+
+def _of_ports(model: Model) -> dict[str, Build]:
+    numbered = cache(lambda: ports(model))
+    return {
         "writes": lambda: SetTable(_inverse([(model.nodes[n].outputs[at],) for n, at in numbered()])),
-        "bodies": lambda: SetTable({n: tuple(g for _, g in node.bodies) for n, node in enumerate(model.nodes)}),
-        "body_names": lambda: SetTable({n: row for n, node in holders() if (row := tuple(a for a, _ in node.bodies))}),
         "writer": lambda: ValueTable({port: n for port, (n, _) in enumerate(numbered())}),
-        "ports": lambda: SetTable(_ports(numbered())),
+        "ports": lambda: SetTable(_inverse((n,) for n, _ in numbered())),
         "output_position": lambda: ValueTable({port: at for port, (_, at) in enumerate(numbered())}),
-        "operands": lambda: ValueTable({n: len(node.inputs) for n, node in enumerate(model.nodes)}),
-        "results": lambda: ValueTable({n: len(node.outputs) for n, node in enumerate(model.nodes)}),
-        "operand_positions": lambda: SetTable({n: _carrying(node.inputs) for n, node in holders()}),
-        "operand_at": lambda: ValueTable(
-            {(n, i): t for n, node in holders() for i, t in enumerate(node.inputs) if t is not None}
-        ),
-        "input_entries": lambda: ValueTable(_entries(model, lambda g: model.graphs[g].inputs)),
-        "initializer_entries": lambda: ValueTable(_entries(model, lambda g: _stored(model, g))),
+    }
+
+
+def _of_names(model: Model) -> dict[str, Build]:
+    """Tensors, which stand for names, and functions."""
+    tensors, called = dict(enumerate(model.tensors)), dict(enumerate(functions(model)))
+    return {
+        "all_tensors": numbers_of(tensors),
+        "scope": column(tensors, lambda tensor: tensor.graph),
+        "input_entries": lambda: ValueTable(_entries(model, lambda graph: graph.inputs)),
+        "initializer_entries": lambda: ValueTable(_entries(model, _stored)),
         "relisted": lambda: SetTable({(): tuple(_relisted(model))}),
         "hidden": lambda: SetTable(dict(_hidden(model))),
-        "body_inputs": lambda: ValueTable({g: len(graph.inputs) for g, graph in enumerate(model.graphs)}),
-        "input_positions": lambda: ValueTable({g: tuple(range(len(it.inputs))) for g, it in enumerate(model.graphs)}),
-        "input_at": lambda: ValueTable(
-            {(g, i): t for g, it in enumerate(model.graphs) for i, t in enumerate(it.inputs)}
-        ),
-        "output_count": lambda: ValueTable({g: len(graph.outputs) for g, graph in enumerate(model.graphs)}),
-        "output_positions": lambda: ValueTable({g: tuple(range(len(it.outputs))) for g, it in enumerate(model.graphs)}),
-        "output_at": lambda: ValueTable(
-            {(g, i): t for g, it in enumerate(model.graphs) for i, t in enumerate(it.outputs)}
-        ),
-        "functions": lambda: SetTable({(): tuple(range(len(functions(model))))}),
-        "definitions": lambda: ValueTable({f: model.functions.count(it) for f, it in enumerate(functions(model))}),
+        "functions": numbers_of(called),
+        "definitions": column(called, model.functions.count),
         "unresolved": lambda: ValueTable(_unresolved(model)),
-        "omitted": lambda: ValueTable({n: _omitted(node) for n, node in enumerate(model.nodes)}),
     }
 
 
@@ -331,9 +374,8 @@ def functions(model: Model) -> tuple[tuple[str, str, str], ...]:
 # ---- Reading and writing ----------------------------------------------------------------------
 
 
-def _stored(model: Model, graph: GraphId) -> tuple[TensorId, ...]:
-    inside = model.graphs[graph]
-    return tuple(t for t, _ in (*inside.initializers, *inside.sparse_initializers))
+def _stored(graph: Graph) -> tuple[TensorId, ...]:
+    return tuple(t for t, _ in (*graph.initializers, *graph.sparse_initializers))
 
 
 def _reads(node: Node) -> tuple[TensorId, ...]:
@@ -358,34 +400,27 @@ def _inverse(rows: Iterable[tuple[TensorId | None, ...]]) -> Rows:
     return {t: tuple(numbers) for t, numbers in entries.items()}
 
 
-def _ports(numbered: Sequence[Port]) -> Rows:
-    rows: dict[Key, list[Element]] = {}
-    for port, (n, _) in enumerate(numbered):
-        rows.setdefault(n, []).append(port)
-    return {n: tuple(row) for n, row in rows.items()}
-
-
-def _carrying(row: Sequence[TensorId | None]) -> tuple[int, ...]:
-    """The positions that carry a name."""
-    return tuple(i for i, t in enumerate(row) if t is not None)
+def _carrying(row: Sequence[TensorId | None]) -> Iterator[tuple[int, TensorId]]:
+    """The positions that carry a name, with what they name."""
+    return ((i, t) for i, t in enumerate(row) if t is not None)
 
 
 # ---- Lists, names, functions ------------------------------------------------------------------
 
 
-def _entries(model: Model, listed: Callable[[GraphId], Sequence[TensorId]]) -> dict[Key, Value]:
+def _entries(model: Model, listed: Callable[[Graph], Sequence[TensorId]]) -> dict[Key, Value]:
     """The number of times that each tensor is listed."""
     counts: dict[Key, int] = dict.fromkeys(range(len(model.tensors)), 0)
-    for g in range(len(model.graphs)):
-        for t in listed(g):
+    for graph in model.graphs:
+        for t in listed(graph):
             counts[t] += 1
     return dict(counts)
 
 
 def _relisted(model: Model) -> dict[TensorId, None]:
     again: dict[TensorId, None] = {}
-    for g, graph in enumerate(model.graphs):
-        for row in (graph.inputs, _stored(model, g)):
+    for graph in model.graphs:
+        for row in (graph.inputs, _stored(graph)):
             again |= {tensor: None for tensor, count in Counter(row).items() if count > 1}
     return again
 
@@ -404,7 +439,7 @@ def _hidden(model: Model) -> Iterator[tuple[Key, tuple[Element, ...]]]:
         if graph.holder is not None
     }
     places = {n: place for graph in model.graphs for place, n in enumerate(graph.nodes)}
-    listed = {t for g, graph in enumerate(model.graphs) for t in (*graph.inputs, *_stored(model, g))}
+    listed = {t for graph in model.graphs for t in (*graph.inputs, *_stored(graph))}
     written: dict[TensorId, int] = {}
     for n, node in enumerate(model.nodes):
         for t in _writes(node):
@@ -477,82 +512,81 @@ NAMES = ("left_empty", "unlisted_attributes", "miskinded_attributes", "absent_at
 """Sets of names of a node that are stated of the nodes of a definition too."""
 
 
-def function_tables(model: Model) -> dict[str, Callable[[], Table]]:
-    """A table builder for each fact of the section "Definitions of functions"."""
-    first: dict[tuple[str, str, str], Definition] = {}
-    for key, definition in zip(model.functions, model.definitions, strict=True):
-        first.setdefault(key, definition)
-    definitions = tuple(first.values())
-    own = {(domain, name) for domain, name, _ in first}
-    outside = dict(model.opsets)
-    for definition in model.definitions:
-        outside = {**definition.opsets, **outside}
+@dataclass(frozen=True)
+class Defined:
+    """A definition of a function. first: of each function of the model the definition that counts."""
 
-    @cache
-    def compared() -> tuple[Differences, ...]:
-        return tuple(differences(definition.nodes, first, listing=False) for definition in definitions)
+    definition: Definition
+    first: Mapping[tuple[str, str, str], Definition]
 
-    @cache
-    def applied() -> tuple[tuple[Operator, ...], ...]:
-        return tuple(tuple(sorted({(it.domain, it.op_type) for it in row.nodes})) for row in definitions)
+    @cached_property
+    def differences(self) -> Differences:
+        """The differences between its nodes and the schemas of their operators."""
+        return differences(self.definition.nodes, self.first, listing=False)
 
-    def versions(opsets: Callable[[Definition], Mapping[str, int]]) -> Callable[[], Table]:
-        return lambda: ValueTable(
-            {
-                (f, operator_text(*it)): since_version(*it, opsets(definitions[f]).get(it[0])) or 0
-                for f, row in enumerate(applied())
-                for it in row
-            }
-        )
+    @cached_property
+    def applied(self) -> tuple[Operator, ...]:
+        """The operators and functions that its nodes apply."""
+        return tuple(sorted({(node.domain, node.op_type) for node in self.definition.nodes}))
 
-    def unknown(f: int) -> Iterable[str]:
-        opsets = definitions[f].opsets
-        for it in applied()[f]:
+    def versions(self, opsets: Mapping[str, int]) -> Iterator[tuple[str, int]]:
+        """For what is applied the version that these operator sets give it, 0 where they give none."""
+        return ((operator_text(*it), since_version(*it, opsets.get(it[0])) or 0) for it in self.applied)
+
+    def unknown(self) -> Iterator[str]:
+        """The operators applied that its own operator sets do not have, of domains that ONNX defines."""
+        opsets, own = self.definition.opsets, {(domain, name) for domain, name, _ in self.first}
+        for it in self.applied:
             if it in own or not newest_opset(it[0]):
                 continue
             if is_guest(*it) or since_version(*it, opsets.get(it[0])) is None:
                 yield operator_text(*it)
 
-    def misfits(f: int, n: NodeId) -> bool:
-        node = definitions[f].nodes[n]
-        called = first[node.domain, node.op_type, node.overload]
-        return len(node.inputs) > called.inputs or len(node.outputs) > called.outputs
+    def paths(self, nodes: Iterable[NodeId]) -> Iterator[str]:
+        """The places of these of its nodes."""
+        return (self.definition.nodes[n].path for n in nodes)
 
-    def rows(row: Callable[[int], Iterable[str]]) -> Callable[[], Table]:
-        return lambda: SetTable({f: tuple(row(f)) for f in range(len(definitions))})
+    def members(self, fact: str) -> Iterator[str]:
+        """The places of its nodes of which the fact holds."""
+        return self.paths(self.differences.members.get(fact, ()))
 
-    def paths(nodes: Callable[[int], Iterable[NodeId]]) -> Callable[[], Table]:
-        return rows(lambda f: (definitions[f].nodes[n].path for n in nodes(f)))
+    def names(self, fact: str) -> Iterator[str]:
+        """The names that the fact gives of each of its nodes."""
+        for n, row in self.differences.sets.get(fact, {}).items():
+            if isinstance(n, int):
+                yield from (f"{name} of {self.definition.nodes[n].path}" for name in row)
 
-    def names(fact: str) -> Callable[[], Table]:
-        return rows(
-            lambda f: (
-                f"{name} of {definitions[f].nodes[n].path}"
-                for n, row in compared()[f].sets.get(fact, {}).items()
-                if isinstance(n, int)
-                for name in row
-            )
-        )
+    def misfitting(self) -> Iterator[str]:
+        """The places of calls with more inputs or outputs than the function has."""
+        for n in self.differences.members.get("misfitting_calls", ()):
+            node = self.definition.nodes[n]
+            called = self.first[node.domain, node.op_type, node.overload]
+            if len(node.inputs) > called.inputs or len(node.outputs) > called.outputs:
+                yield node.path
 
-    def members(fact: str) -> Callable[[], Table]:
-        return paths(lambda f: compared()[f].members.get(fact, ()))
 
+def function_tables(model: Model) -> dict[str, Build]:
+    """A table builder for each fact of the section "Definitions of functions"."""
+    first: dict[tuple[str, str, str], Definition] = {}
+    outside = dict(model.opsets)
+    for key, definition in zip(model.functions, model.definitions, strict=True):
+        first.setdefault(key, definition)
+        outside = {**definition.opsets, **outside}
+    each = {f: Defined(definition, first) for f, definition in enumerate(first.values())}
     return {
-        "applied": rows(lambda f: (operator_text(*it) for it in applied()[f])),
-        "version_in": versions(lambda definition: definition.opsets),
-        "version_outside": versions(lambda _: outside),
-        "unknown_operators": rows(unknown),
-        "repeated_formals": rows(lambda f: definitions[f].repeated),
-        "respelled_in": rows(lambda f: definitions[f].respelled),
-        "early_in": rows(lambda f: definitions[f].early),
-        "reassigned_in": rows(lambda f: definitions[f].reassigned),
-        "never_written_in": rows(lambda f: definitions[f].never_written),
-        "miscounted_in": paths(lambda f: compared()[f].limits),
-        "misfitting_in": paths(
-            lambda f: (n for n in compared()[f].members.get("misfitting_calls", ()) if misfits(f, n))
-        ),
-        **{f"{fact}_in": members(fact) for fact in MEMBERS},
-        **{f"{fact}_in": names(fact) for fact in NAMES},
+        "applied": rows(each, lambda it: (operator_text(*operator) for operator in it.applied)),
+        "version_in": grid(each, lambda it: it.versions(it.definition.opsets)),
+        "version_outside": grid(each, lambda it: it.versions(outside)),
+        "unknown_operators": rows(each, Defined.unknown),
+        "repeated_formals": rows(each, lambda it: it.definition.repeated),
+        "respelled_in": rows(each, lambda it: it.definition.respelled),
+        "early_in": rows(each, lambda it: it.definition.early),
+        "reassigned_in": rows(each, lambda it: it.definition.reassigned),
+        "never_written_in": rows(each, lambda it: it.definition.never_written),
+        "miscounted_in": rows(each, lambda it: it.paths(it.differences.limits)),
+        "misfitting_in": rows(each, Defined.misfitting),
+        **{f"{fact}_in": rows(each, partial(Defined.members, fact=fact)) for fact in MEMBERS},
+        **{f"{fact}_in": rows(each, partial(Defined.names, fact=fact)) for fact in NAMES},
     }
 
 
@@ -600,14 +634,14 @@ def _held(model: Model) -> Iterator[Store]:
                         yield Store(f"{name}[{i}]", node.path, value, node=n)
 
 
-def store_tables(model: Model) -> dict[str, Callable[[], Table]]:
+def store_tables(model: Model) -> dict[str, Build]:
     """A table builder for each fact of the section "Stored tensors"."""
     listed = cache(lambda: stores(model))
 
-    def per_store(value: Callable[[Store], Value]) -> Callable[[], Table]:
+    def per_store(value: Callable[[Store], Value]) -> Build:
         return lambda: ValueTable({s: value(store) for s, store in enumerate(listed())})
 
-    def owned(owner: Callable[[Store], int | None]) -> Callable[[], Table]:
+    def owned(owner: Callable[[Store], int | None]) -> Build:
         def build() -> Table:
             rows: dict[Key, tuple[Element, ...]] = {}
             for s, store in enumerate(listed()):
@@ -698,7 +732,7 @@ def _ascending(numbers: tuple[int, ...], dims: tuple[int, ...], *, linear: bool)
 IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def onnx_tables(model: Model, claims: ClaimsSource) -> dict[str, Callable[[], Table]]:
+def onnx_tables(model: Model, claims: ClaimsSource) -> dict[str, Build]:
     """A table builder for each fact that only ONNX's own rules speak about.
 
     claims: the result of shape inference, a function that waits for it, or None when it did not run.
@@ -720,12 +754,7 @@ def onnx_places(model: Model) -> Mapping[str, Callable[[Element], str]]:
     return {"Import": lambda _import: "/", "Store": lambda store: numbered()[int(store)].path}
 
 
-def single(value: Value) -> Callable[[], Table]:
-    """The table of a fact without arguments."""
-    return lambda: ValueTable({(): value})
-
-
-def _model(model: Model) -> dict[str, Callable[[], Table]]:
+def _model(model: Model) -> dict[str, Build]:
     silent = Unknown("a printed listing states no versions") if model.source == "listing" else None
     domains = [] if silent else [normal_domain(domain) for domain, _ in model.opsets]
     keys = Counter(key for key, _ in model.metadata)
@@ -747,7 +776,10 @@ def _model(model: Model) -> dict[str, Callable[[], Table]]:
     }
 
 
-def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
+def _graphs(model: Model) -> dict[str, Build]:
+    graphs = dict(enumerate(model.graphs))
+    unnamed = Unknown("the listing shows no name") if model.source == "listing" else ""
+
     @cache
     def annotated() -> Counter[TensorId]:
         counts: Counter[TensorId] = Counter()
@@ -756,13 +788,8 @@ def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
         return Counter({tensor: count for tensor, count in counts.items() if count > 1})
 
     return {
-        "graph_name": lambda: ValueTable(
-            {
-                g: graph.name or (Unknown("the listing shows no name") if model.source == "listing" else "")
-                for g, graph in enumerate(model.graphs)
-            }
-        ),
-        "nameless_entries": lambda: ValueTable({g: _nameless(model, g) for g in range(len(model.graphs))}),
+        "graph_name": column(graphs, lambda graph: graph.name or unnamed),
+        "nameless_entries": column(graphs, lambda graph: _nameless(model, graph)),
         "beyond_c90": lambda: ValueTable({g: count for g, count in enumerate(_beyond_c90(model))}),  # noqa: C416
         "namesakes": lambda: SetTable(_namesakes(model)),
         "annotations": lambda: SetTable({(): tuple(annotated())}),
@@ -770,10 +797,8 @@ def _graphs(model: Model) -> dict[str, Callable[[], Table]]:
     }
 
 
-def _nameless(model: Model, number: int) -> int:
-    graph = model.graphs[number]
-    stored = (tensor for tensor, _ in (*graph.initializers, *graph.sparse_initializers))
-    return sum(not model.tensors[tensor].name for tensor in (*graph.inputs, *graph.outputs, *stored))
+def _nameless(model: Model, graph: Graph) -> int:
+    return sum(not model.tensors[tensor].name for tensor in (*graph.inputs, *graph.outputs, *_stored(graph)))
 
 
 def _beyond_c90(model: Model) -> list[int]:
@@ -794,7 +819,7 @@ def _namesakes(model: Model) -> dict[Key, tuple[Element, ...]]:
     return later
 
 
-def _order(model: Model) -> dict[str, Callable[[], Table]]:
+def _order(model: Model) -> dict[str, Build]:
     @cache
     def positions() -> dict[NodeId, int]:
         return {n: position for graph in model.graphs for position, n in enumerate(graph.nodes)}

@@ -267,6 +267,8 @@ def _loop_inputs(state: State, body: GraphId) -> tuple[int, ...]:
 
 _BATCHED = 8  # the version with a batch axis
 _NEGATIVE_AXES = 11  # the version from which on axes may be negative
+_LISTS = ("scan_input_directions", "scan_input_axes", "scan_output_axes", "scan_output_directions")
+_BATCHED_LISTS = ("directions", "", "", "")  # the same in the version with a batch axis, which fixes the others
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,18 +297,18 @@ class ScanLayout:
 
     def position(self, run: int) -> tuple[int, int]:
         """The sequence of the batch, and the position in it, of a run."""
-        _scan_ends = list(accumulate(self.lengths))
-        sequence = bisect_right(_scan_ends, run)
-        return sequence, run - (_scan_ends[sequence] - self.lengths[sequence])
+        ends = list(accumulate(self.lengths))
+        sequence = bisect_right(ends, run)
+        return sequence, run - (ends[sequence] - self.lengths[sequence])
 
 
 def _scan_begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     """Step/scan or Step/scan-none."""
-    plan, body = _plan(state, n, "Step/scan"), body_of(state, n, "body")
-    if isinstance(plan, Stuck):
-        return plan
-    if plan.runs and body is not None:
-        return "Step/scan", Enter(body, plan.runs)
+    layout, body = _layout(state, n, "Step/scan"), body_of(state, n, "body")
+    if isinstance(layout, Stuck):
+        return layout
+    if layout.runs and body is not None:
+        return "Step/scan", Enter(body, layout.runs)
     return "Step/scan-none", Stay()
 
 
@@ -315,40 +317,39 @@ def _scan_ends(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     frame = state.frame
     if frame.runs is not None and frame.run + 1 >= frame.runs:
         return "Step/scan-leave", Leave()
-    plan = _plan(state, n, "Step/scan-next")
-    if isinstance(plan, Stuck):
-        return plan
-    first = 0 if plan.batched else plan.states  # the final state of every sequence is an output
+    layout = _layout(state, n, "Step/scan-next")
+    if isinstance(layout, Stuck):
+        return layout
+    first = 0 if layout.batched else layout.states  # the final state of every sequence is an output
     return "Step/scan-next", Again(tuple(range(first, len(state.program.model.graphs[frame.graph].outputs))))
 
 
 def _scan_computes(state: State, select: Select) -> Results | Stuck:
     """The inputs of the body, or the outputs of the Scan."""
-    plan = _plan(state, select.node, select.rule)
-    if isinstance(plan, Stuck):
-        return plan
+    layout = _layout(state, select.node, select.rule)
+    if isinstance(layout, Stuck):
+        return layout
     match select.change:
         case Enter(body=body):
-            return _scan_inputs(state, select.node, body, 0, plan)
+            return _scan_inputs(state, select.node, body, 0, layout)
         case Again():
-            return _scan_inputs(state, select.node, state.frame.graph, state.frame.run + 1, plan)
+            return _scan_inputs(state, select.node, state.frame.graph, state.frame.run + 1, layout)
         case Leave():
-            return _scan_outputs(state, select, plan)
+            return _scan_outputs(state, select, layout)
         case _:
-            return _scan_unrun(state, select, plan)
+            return _scan_unrun(state, select, layout)
 
 
 # ---- How a Scan runs --------------------------------------------------------------------------
 
 
-def _plan(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
-    """The plan from the attributes and inputs of a Scan, all conditions of scan_runs checked."""
+def _layout(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
+    """The layout from the attributes and inputs of a Scan, all conditions of scan_runs checked."""
     node = state.program.model.nodes[n]
-    function = "scan_runs"
     attributes, body = state.program.attributes(n), body_of(state, n, "body")
     scans = attributes.get("num_scan_inputs")
     if body is None or not isinstance(scans, int) or scans < 1:
-        return undefined(rule, function, f"{node.path} has no graph body, or num_scan_inputs is not positive")
+        return undefined(rule, "scan_runs", f"{node.path} has no graph body, or num_scan_inputs is not positive")
     batched = node.version == _BATCHED
     first = 1 if batched else 0
     states = len(node.inputs) - first - scans
@@ -358,56 +359,60 @@ def _plan(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
             f"{node.path} has {len(node.inputs)} inputs of which {scans} are scanned, its body {len(graph.inputs)}"
             f" inputs and {len(graph.outputs)} outputs"
         )
-        return undefined(rule, function, message, "Give the body an input for each state and each scan input.")
+        return undefined(rule, "scan_runs", message, "Give the body an input for each state and each scan input.")
     collected = len(graph.outputs) - states
+    names, axis = (_BATCHED_LISTS, 1) if batched else (_LISTS, 0)
+    rows: list[tuple[int, ...]] = []
+    for name, count, default in zip(names, (scans, scans, collected, collected), (0, axis, axis, 0), strict=True):
+        row = (default,) * count if attributes.get(name) is None else _numbers(state, n, rule, name, count)
+        if isinstance(row, Stuck):
+            return row
+        rows.append(row)
+    reverse, axes, out_reverse = tuple(map(bool, rows[0])), rows[1], tuple(map(bool, rows[3]))
+    extent = _extent(state, n, rule, first + states, axes)
+    if isinstance(extent, Stuck):
+        return extent
+    axes, length, batch = extent
+    lengths = _lengths(state, n, rule, batch, length, any(reverse)) if batched else (length,)
+    if isinstance(lengths, Stuck):
+        return lengths
+    return ScanLayout(batched, first, states, scans, lengths, length, axes, reverse, rows[2], out_reverse)
 
-    def flags(name: str, count: int, default: int) -> tuple[int, ...] | Stuck:
-        stated = attributes.get(name)
-        if stated is None:
-            return (default,) * count
-        numbers = tuple(it for it in stated if isinstance(it, int)) if isinstance(stated, tuple) else ()
-        if len(numbers) != count:
-            return undefined(rule, function, f"{node.path}: {name} has {len(numbers)} entries, not {count}")
-        if "axes" not in name and any(it not in (0, 1) for it in numbers):
-            return undefined(rule, function, f"{node.path}: {name} is {list(numbers)}, a direction is 0 or 1")
-        return numbers
 
-    reverse = flags("directions" if batched else "scan_input_directions", scans, 0)
-    axes = (1,) * scans if batched else flags("scan_input_axes", scans, 0)
-    out_axes = (1,) * collected if batched else flags("scan_output_axes", collected, 0)
-    out_reverse = (0,) * collected if batched else flags("scan_output_directions", collected, 0)
-    if isinstance(reverse, Stuck):
-        return reverse
-    if isinstance(axes, Stuck):
-        return axes
-    if isinstance(out_axes, Stuck):
-        return out_axes
-    if isinstance(out_reverse, Stuck):
-        return out_reverse
+def _numbers(state: State, n: NodeId, rule: str, name: str, count: int) -> tuple[int, ...] | Stuck:
+    """The entries of a list of axes or directions."""
+    path, stated = state.program.model.nodes[n].path, state.program.attributes(n)[name]
+    numbers = tuple(it for it in stated if isinstance(it, int)) if isinstance(stated, tuple) else ()
+    if len(numbers) != count:
+        return undefined(rule, "scan_runs", f"{path}: {name} has {len(numbers)} entries, not {count}")
+    if "axes" not in name and any(it not in (0, 1) for it in numbers):
+        return undefined(rule, "scan_runs", f"{path}: {name} is {list(numbers)}, a direction is 0 or 1")
+    return numbers
+
+
+def _extent(
+    state: State, n: NodeId, rule: str, position: int, axes: tuple[int, ...]
+) -> tuple[tuple[int, ...], int, int] | Stuck:
+    """The scan axes counted from the front, the size along them, and that of the batch; position: of the first scan
+    input."""
+    node = state.program.model.nodes[n]
     shapes: list[tuple[int, ...]] = []
     resolved: list[int] = []
     for i, axis in enumerate(axes):
-        value = input_at(state, n, first + states + i)
+        value = input_at(state, n, position + i)
         rank = value.ndim if isinstance(value, np.ndarray) else 0
         at = axis + rank if axis < 0 and (node.version or 0) >= _NEGATIVE_AXES else axis
         if not isinstance(value, np.ndarray) or not 0 <= at < rank:
             message = f"{node.path}: the scan input {i} is {shown(value)} and is scanned along axis {axis}"
-            return undefined(rule, function, message, "Give every scan input a scan axis that it has.")
+            return undefined(rule, "scan_runs", message, "Give every scan input a scan axis that it has.")
         shapes.append(value.shape)
         resolved.append(at)
     sizes = {shape[at] for shape, at in zip(shapes, resolved, strict=True)}
-    batches = {shape[0] for shape in shapes} if batched else {1}
+    batches = {shape[0] for shape in shapes} if node.version == _BATCHED else {1}
     if len(sizes) > 1 or len(batches) > 1:
         message = f"{node.path}: the scan inputs have the shapes {list(map(list, shapes))}, scanned along {resolved}"
-        return undefined(rule, function, message, "Give all scan inputs the same size along their scan axes.")
-    (length,), (batch,) = sizes, batches
-    lengths = _lengths(state, n, rule, batch, length, any(reverse)) if batched else (length,)
-    if isinstance(lengths, Stuck):
-        return lengths
-    return ScanLayout(
-        batched, first, states, scans, lengths, length, tuple(resolved), tuple(map(bool, reverse)), out_axes,
-        tuple(map(bool, out_reverse)),
-    )  # fmt: skip
+        return undefined(rule, "scan_runs", message, "Give all scan inputs the same size along their scan axes.")
+    return tuple(resolved), sizes.pop(), batches.pop()
 
 
 def _lengths(state: State, n: NodeId, rule: str, batch: int, length: int, reverse: bool) -> tuple[int, ...] | Stuck:
@@ -429,42 +434,46 @@ def _lengths(state: State, n: NodeId, rule: str, batch: int, length: int, revers
 # ---- Inputs of the body -----------------------------------------------------------------------
 
 
-def _scan_inputs(state: State, n: NodeId, body: GraphId, run: int, plan: ScanLayout) -> Results | Stuck:
+def _scan_inputs(state: State, n: NodeId, body: GraphId, run: int, layout: ScanLayout) -> Results | Stuck:
     """The values of the inputs of the body for a run."""
-    sequence, position = plan.position(run)
-    carried = outputs_of_run(state)[: plan.states] if position else ()
+    sequence, position = layout.position(run)
+    carried = outputs_of_run(state)[: layout.states] if position else ()
     values: list[Value | None] = list(carried)
-    for i in range(len(carried), plan.states):
-        initial = input_at(state, n, plan.first + i)
-        sliced = _of_sequence(state, n, initial, sequence, plan, i)
+    for i in range(len(carried), layout.states):
+        initial = input_at(state, n, layout.first + i)
+        sliced = _of_sequence(state, n, initial, sequence, layout, i)
         if isinstance(sliced, Stuck):
             return sliced
         values.append(sliced)
-    for i in range(plan.scans):
-        scanned = input_at(state, n, plan.first + plan.states + i)
+    for i in range(layout.scans):
+        scanned = input_at(state, n, layout.first + layout.states + i)
         if isinstance(scanned, np.ndarray):
-            at = plan.length - 1 - position if plan.reverse[i] else position
-            index: tuple[int | slice, ...] = (sequence, at) if plan.batched else (*(slice(None),) * plan.axes[i], at)
+            at = layout.length - 1 - position if layout.reverse[i] else position
+            index: tuple[int | slice, ...] = (
+                (sequence, at) if layout.batched else (*(slice(None),) * layout.axes[i], at)
+            )
             values.append(np.asarray(scanned[index], scanned.dtype))
     return results(zip(state.program.model.graphs[body].inputs, values, strict=False))
 
 
 def _of_sequence(
-    state: State, n: NodeId, initial: Value | None, sequence: int, plan: ScanLayout, i: int
+    state: State, n: NodeId, initial: Value | None, sequence: int, layout: ScanLayout, i: int
 ) -> Value | Stuck | None:
     """The initial value of a state for a sequence of the batch."""
-    if not plan.batched or initial is None:
+    if not layout.batched or initial is None:
         return initial
-    if not isinstance(initial, np.ndarray) or initial.ndim < 1 or initial.shape[0] != len(plan.lengths):
+    if not isinstance(initial, np.ndarray) or initial.ndim < 1 or initial.shape[0] != len(layout.lengths):
         message = f"{state.program.model.nodes[n].path}: the initial state {i} is {shown(initial)}"
-        return undefined("Step/scan", "scan_input", message, f"Give it the first axis {len(plan.lengths)}, the batch.")
+        return undefined(
+            "Step/scan", "scan_input", message, f"Give it the first axis {len(layout.lengths)}, the batch."
+        )
     return np.asarray(initial[sequence], initial.dtype)
 
 
 # ---- Outputs of the Scan ----------------------------------------------------------------------
 
 
-def _scan_outputs(state: State, select: Select, plan: ScanLayout) -> Results | Stuck:
+def _scan_outputs(state: State, select: Select, layout: ScanLayout) -> Results | Stuck:
     node, last = state.program.model.nodes[select.node], outputs_of_run(state)
     if named(node.outputs) > len(last):
         message = f"{select.path} has {len(node.outputs)} outputs, its body {len(last)}"
@@ -475,14 +484,18 @@ def _scan_outputs(state: State, select: Select, plan: ScanLayout) -> Results | S
             continue
         mask: Mask | None = None
         made: Value | Stuck | tuple[Array, Mask | None]
-        if plan.batched:
+        if layout.batched:
             runs = [*kept_runs(state, i), value]
-            made = _states(state, select, plan, i, runs, t) if i < plan.states else _batch(state, select, plan, runs, t)
-        elif i < plan.states:
+            made = (
+                _states(state, select, layout, i, runs, t)
+                if i < layout.states
+                else _batch(state, select, layout, runs, t)
+            )
+        elif i < layout.states:
             made = value
         else:
             runs = [*kept_runs(state, i), value]
-            made = _collected(state, select, plan, i - plan.states, runs, t)
+            made = _collected(state, select, layout, i - layout.states, runs, t)
         if isinstance(made, Stuck):
             return made
         if isinstance(made, tuple):
@@ -491,25 +504,27 @@ def _scan_outputs(state: State, select: Select, plan: ScanLayout) -> Results | S
     return Results(tuple(it[0] for it in triples), tuple(it[1] for it in triples), tuple(it[2] for it in triples))
 
 
-def _collected(state: State, select: Select, plan: ScanLayout, k: int, runs: list[Value], t: TensorId) -> Array | Stuck:
+def _collected(
+    state: State, select: Select, layout: ScanLayout, k: int, runs: list[Value], t: TensorId
+) -> Array | Stuck:
     """A scan output without a batch: the elements along its axis."""
     first = runs[0]
     rank = first.ndim + 1 if isinstance(first, np.ndarray) else 1
-    axis = _out_axis(state, select, plan.out_axes[k], rank, "scan_output")
+    axis = _out_axis(state, select, layout.out_axes[k], rank, "scan_output")
     if isinstance(axis, Stuck):
         return axis
-    ordered = runs[::-1] if plan.out_reverse[k] else runs
+    ordered = runs[::-1] if layout.out_reverse[k] else runs
     return stacked(ordered, axis, select.rule, "scan_output", state, t)
 
 
-def _states(state: State, select: Select, plan: ScanLayout, i: int, runs: list[Value], t: TensorId) -> Array | Stuck:
+def _states(state: State, select: Select, layout: ScanLayout, i: int, runs: list[Value], t: TensorId) -> Array | Stuck:
     """The final states of the sequences of a batch."""
     finals: list[Value] = []
-    for sequence, end in enumerate(accumulate(plan.lengths)):
-        if plan.lengths[sequence]:
+    for sequence, end in enumerate(accumulate(layout.lengths)):
+        if layout.lengths[sequence]:
             finals.append(runs[end - 1])
             continue
-        initial = _of_sequence(state, select.node, input_at(state, select.node, plan.first + i), sequence, plan, i)
+        initial = _of_sequence(state, select.node, input_at(state, select.node, layout.first + i), sequence, layout, i)
         if isinstance(initial, Stuck):
             return initial
         if initial is None:
@@ -520,49 +535,49 @@ def _states(state: State, select: Select, plan: ScanLayout, i: int, runs: list[V
 
 
 def _batch(
-    state: State, select: Select, plan: ScanLayout, runs: list[Value], t: TensorId
+    state: State, select: Select, layout: ScanLayout, runs: list[Value], t: TensorId
 ) -> tuple[Array, Mask | None] | Stuck:
     """A scan output of a batch, filled up to the size of the scan axis, and what is open in it."""
     together = stacked(runs, 0, select.rule, "scan_output", state, t)
     if isinstance(together, Stuck):
         return together
-    shape = (len(plan.lengths), plan.length, *together.shape[1:])
+    shape = (len(layout.lengths), layout.length, *together.shape[1:])
     size = together.nbytes // len(runs) * shape[0] * shape[1]
     refused = over_budget(state, size, select.rule, "scan_output")
     if refused is not None:
         return refused
     array, mask = zeros(element_of(together.dtype), shape), np.ones(shape, np.bool_)
     start = 0
-    for sequence, length in enumerate(plan.lengths):
+    for sequence, length in enumerate(layout.lengths):
         array[sequence, :length] = together[start : start + length]
         mask[sequence, :length] = False
         start += length
     return array, mask if mask.any() else None
 
 
-def _scan_unrun(state: State, select: Select, plan: ScanLayout) -> Results | Stuck:
+def _scan_unrun(state: State, select: Select, layout: ScanLayout) -> Results | Stuck:
     node, body = state.program.model.nodes[select.node], body_of(state, select.node, "body")
     made: list[tuple[TensorId, Value, Mask | None]] = []
     for i, t in enumerate(node.outputs):
         if t is None:
             continue
-        if i < plan.states:
-            initial = input_at(state, select.node, plan.first + i)
+        if i < layout.states:
+            initial = input_at(state, select.node, layout.first + i)
             if initial is None:
                 message = f"{select.path}: the state {i} has no initial value, and the body does not run"
                 return undefined(select.rule, "scan_unrun", message, "Give the Scan an initial value for it.")
             made.append((t, initial, None))
             continue
-        k = i - plan.states
-        declared = declared_output(state, body, i) if body is not None and k < len(plan.out_axes) else None
+        k = i - layout.states
+        declared = declared_output(state, body, i) if body is not None and k < len(layout.out_axes) else None
         sizes = declared_sizes(declared, select.rule, "scan_unrun", state, t)
         if isinstance(sizes, Stuck):
             return sizes
-        if plan.batched:
-            array = zeros(sizes[0], (len(plan.lengths), plan.length, *sizes[1]))
+        if layout.batched:
+            array = zeros(sizes[0], (len(layout.lengths), layout.length, *sizes[1]))
             made.append((t, array, np.ones(array.shape, np.bool_) if array.size else None))
             continue
-        axis = _out_axis(state, select, plan.out_axes[k], len(sizes[1]) + 1, "scan_unrun")
+        axis = _out_axis(state, select, layout.out_axes[k], len(sizes[1]) + 1, "scan_unrun")
         if isinstance(axis, Stuck):
             return axis
         made.append((t, zeros(sizes[0], (*sizes[1][:axis], 0, *sizes[1][axis:])), None))

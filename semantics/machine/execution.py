@@ -15,7 +15,7 @@ from typing import Final
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import few
 
-from ..errors import ModelError, Unsupported
+from ..errors import InternalError, ModelError, Unsupported
 from ..facts.gathering import structure
 from ..formulas.evaluate import judge
 from ..model.graph import Model, Node, NodeId, TensorId
@@ -208,35 +208,19 @@ def _evaluated(
     choices: list[NodeId] = []
     deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
     total = len(state.program.model.graphs[0].nodes)
+    young = _Young()
     for observer in observers:
         observer.begun(state)
-    stuck: Stuck | None = None
-    fresh = 0
     while True:
         n, ready = next_node(state)
         if n is None:
             stuck = at_end(ready)
             break
-        stuck = _limited(ready, n, limits, deadline)
-        if stuck is not None:
+        result = _limited(ready, n, limits, deadline) or _step(ready, n, observers, young)
+        if isinstance(result, Stuck):
+            stuck = result
             break
-        outcome: State | Stuck | None = None
-        if fresh > _YOUNG_BYTES or not (len(choices) + 1) % _YOUNG_STEPS:
-            gc.collect(1)  # not among the states that are kept: they grow, and are no garbage
-            fresh = 0
-        for phase in phases(ready, n):
-            for observer in observers:
-                observer.passed(ready, phase)
-            if isinstance(phase, Stuck):
-                outcome = phase
-            elif isinstance(phase, Advance):
-                outcome = phase.state
-            elif isinstance(phase, Write):
-                fresh += phase.written
-        if not isinstance(outcome, State):
-            stuck = None if outcome is None else replace(outcome, at=node_path(ready, n))
-            break
-        state = outcome
+        state = result
         choices.append(n)
         if history:
             states.append(state)
@@ -247,6 +231,36 @@ def _evaluated(
     for observer in observers:
         observer.ended(state)
     return Ending(tuple(states), tuple(choices), stuck)
+
+
+@dataclass(slots=True)
+class _Young:
+    """The steps taken, and the bytes written since garbage among new objects was looked for."""
+
+    steps: int = 0
+    written: int = 0
+
+    def look(self) -> None:
+        """Look for garbage before the next step where there may be much."""
+        self.steps += 1
+        if self.written > _YOUNG_BYTES or not self.steps % _YOUNG_STEPS:
+            gc.collect(1)  # not among the states that are kept: they grow, and are no garbage
+            self.written = 0
+
+
+def _step(state: State, n: NodeId, observers: tuple[Observer, ...], young: _Young) -> State | Stuck:
+    """The state after the transition of a node."""
+    young.look()
+    for phase in phases(state, n):
+        for observer in observers:
+            observer.passed(state, phase)
+        if isinstance(phase, Stuck):
+            return replace(phase, at=node_path(state, n))
+        if isinstance(phase, Advance):
+            return phase.state
+        if isinstance(phase, Write):
+            young.written += phase.written
+    raise InternalError(f"the transition of {node_path(state, n)} has no end")
 
 
 def outputs(state: State) -> tuple[tuple[str, Value | None], ...]:

@@ -15,7 +15,7 @@ from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.operators.application import AttributeData, Program
 from sonnx.semantics.operators.shapes.contents import HEADER, SMALL, STEP, Content, Examining, Facts, Site, Symbols
 from sonnx.semantics.operators.shapes.node import examine
-from sonnx.semantics.operators.shapes.walk import Examination, Instance
+from sonnx.semantics.operators.shapes.walk import Examination, OpenRequirement
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, either, equal, opposite
 from sonnx.semantics.operators.symbolic.statements import defaults
 from sonnx.spec.elaborate.core import Core, CoreOperator
@@ -70,7 +70,7 @@ class Places:
             return place
         return Place(place.node, None, reason="it holds in each run of the body by what is known in that run")
 
-    def _open(self, it: Instance) -> list[Place]:
+    def _open(self, it: OpenRequirement) -> list[Place]:
         if it.goal is None:
             return [Place(it.node, None, reason=it.reason)]
         goal = either(*map(opposite, it.path), it.goal)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from mmap import mmap
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from ...errors import ModelError
 
@@ -215,14 +215,18 @@ def scan(buffer: bytes | mmap, *, keep: int = 4096) -> Scan:
     return Scan(bytes(buffer) if stripped is None else stripped, tuple(run.payloads))
 
 
+_Rule: TypeAlias = "tuple[int, int, int, _Table, Field]"
+"""The treatment of a field: its kind, the bits of the fields that may not come before it, its own bit, the message
+inside, the field. A plain tuple, which unpacks fastest."""
+
+
 @dataclass(slots=True)
 class _Table:
-    """The fields of a message by tag. rules: what to do, the fields that exclude it, its own bit, the message inside,
-    the field. memo: equal small messages of this kind are frequent."""
+    """The fields of a message by tag. memo: equal small messages of this kind are frequent."""
 
     name: str
     memo: bool
-    rules: list[tuple[int, int, int, _Table, Field] | None]
+    rules: list[_Rule | None]
 
 
 @dataclass(slots=True)
@@ -233,99 +237,105 @@ class _Run:
     memo: dict[str, set[bytes]] = field(default_factory=lambda: {name: set() for name in MESSAGES})
 
 
-def _walk(run: _Run, table: _Table, b: bytes | mmap, base: int, pos: int, end: int, depth: int) -> bytes | None:
-    """Check the message at pos:end of the window b, which starts at byte `base` of the file.
+def _walk(run: _Run, table: _Table, window: bytes | mmap, base: int, pos: int, end: int, depth: int) -> bytes | None:
+    """Check the message at pos:end of the window, which starts at byte `base` of the file.
 
     Gives the message without its large payloads, None when nothing was left out. It is one long loop because it runs
     for every field of a model, millions of times in a large one.
     """
     rules = table.rules
-    seen = 0
-    parts: list[bytes] = []
-    first = mark = start = pos
+    seen = 0  # the bits of the fields so far
+    parts: list[bytes] = []  # the message without payloads, up to `copied`
+    begin = copied = field_at = pos
     filled = external = False
     try:
         while pos < end:
-            start = pos
-            tag = b[pos]
+            field_at = pos
+            tag = window[pos]
             pos += 1
             if tag > 127:
-                if b[pos] != 1:
-                    _unknown(table, b, base, start)
+                if window[pos] != 1:
+                    _unknown(table, window, base, field_at)
                 pos += 1
             rule = rules[tag]
             if rule is None:
-                _unknown(table, b, base, start)
+                _unknown(table, window, base, field_at)
             kind, excluded, bit, inner, spec = rule
             if seen & excluded:
-                _twice(base + start, table, spec)
+                _twice(base + field_at, table, spec)
             seen |= bit
             if kind <= _BYTES:
-                size = b[pos]
+                size = window[pos]
                 pos += 1
                 if size > 127:
-                    size, pos = _varint(b, pos, base, table, spec)
+                    size, pos = _varint(window, pos, base, table, spec)
                 stop = pos + size
                 if stop > end:
-                    _fail(base + start, table, spec, "is longer than the message around it", _DAMAGED)
+                    _fail(base + field_at, table, spec, "is longer than the message around it", _DAMAGED)
                 if kind <= _KEY:
-                    text = b[pos:stop]
+                    text = window[pos:stop]
                     if not text.isascii():
                         _check_text(text, base + pos, table, spec)
                     if kind == _KEY and text == _MARK_BYTES:
-                        _fail(base + start, table, spec, f"is {MARK}, a key that sonnx reserves", "rename the key")
+                        _fail(base + field_at, table, spec, f"is {MARK}, a key that sonnx reserves", "rename the key")
                 elif kind == _MESSAGE:
                     if depth >= MAX_DEPTH:
-                        _fail(base + start, table, spec, f"is nested deeper than {MAX_DEPTH} messages", _DAMAGED)
-                    if size <= _MEMO_BYTES and inner.memo and depth + _MEMO_BYTES < MAX_DEPTH:
-                        text = b[pos:stop]
-                        known = run.memo[inner.name]
-                        if text in known:
-                            pos = stop
-                            continue
-                        changed = _walk(run, inner, text, base + pos, 0, size, depth + 1)
-                        if changed is None and len(known) < _MEMO_ENTRIES:
-                            known.add(text)
-                    elif size <= _WINDOW and isinstance(b, mmap):
-                        changed = _walk(run, inner, b[pos:stop], base + pos, 0, size, depth + 1)
-                    else:
-                        changed = _walk(run, inner, b, base, pos, stop, depth + 1)
+                        _fail(base + field_at, table, spec, f"is nested deeper than {MAX_DEPTH} messages", _DAMAGED)
+                    changed = _nested(run, inner, window, base, pos, stop, depth + 1)
                     if changed is not None:
-                        parts += (b[mark:start], _delimited(spec.number, changed))
-                        mark = stop
+                        parts += (window[copied:field_at], _delimited(spec.number, changed))
+                        copied = stop
                 pos = stop
             elif kind <= _ENUM:
-                value = b[pos]
+                value = window[pos]
                 pos += 1
                 if value > 127:
-                    value, pos = _varint(b, pos, base, table, spec)
+                    value, pos = _varint(window, pos, base, table, spec)
                     if kind == _INT32 and 2**31 <= value < 2**64 - 2**31:
-                        _fail(base + start, table, spec, "does not fit 32 bits", _AMBIGUOUS)
+                        _fail(base + field_at, table, spec, "does not fit 32 bits", _AMBIGUOUS)
                 if kind == _ENUM:
                     if value > ENUMS[spec.type]:
-                        _fail(base + start, table, spec, f"has the value {value}, which ONNX does not define", _NEWER)
+                        said = f"has the value {value}, which ONNX does not define"
+                        _fail(base + field_at, table, spec, said, _NEWER)
                     external = external or (spec.type == "DataLocation" and value == 1)
             elif kind == _FIXED:
                 pos += _WIDTH[spec.type]
             else:
-                body, pos, count = _elements(kind, spec, table, b, base, start, pos, end)
+                body, pos, count = _elements(kind, spec, table, window, base, field_at, pos, end)
                 if spec.payload:
                     filled = True
                     if pos - body > run.keep:
-                        parts += (b[mark:start], _marker(len(run.payloads)))
+                        parts += (window[copied:field_at], _marker(len(run.payloads)))
                         whole = kind in (_PACKED, _RAW)
                         run.payloads.append(Payload(spec.name, base + body, pos - body, count, whole))
-                        mark = pos
+                        copied = pos
             if pos > end:
-                _fail(base + start, table, spec, "is longer than the message around it", _DAMAGED)
+                _fail(base + field_at, table, spec, "is longer than the message around it", _DAMAGED)
     except IndexError:
-        raise ModelError(f"byte {base + start}: {table.name} is cut off: {_DAMAGED}") from None
+        raise ModelError(f"byte {base + field_at}: {table.name} is cut off: {_DAMAGED}") from None
     if filled and external:
-        raise ModelError(f"byte {base + first}: {table.name} has elements here and in an external file: {_AMBIGUOUS}")
+        raise ModelError(f"byte {base + begin}: {table.name} has elements here and in an external file: {_AMBIGUOUS}")
     if not parts:
         return None
-    parts.append(b[mark:end])
+    parts.append(window[copied:end])
     return b"".join(parts)
+
+
+def _nested(run: _Run, table: _Table, window: bytes | mmap, base: int, pos: int, end: int, depth: int) -> bytes | None:
+    """`_walk` of a message inside another: not again for a small one that is known, and in memory for a medium one."""
+    size = end - pos
+    if size <= _MEMO_BYTES and table.memo and depth + _MEMO_BYTES <= MAX_DEPTH:
+        text = window[pos:end]
+        known = run.memo[table.name]
+        if text in known:
+            return None
+        changed = _walk(run, table, text, base + pos, 0, size, depth)
+        if changed is None and len(known) < _MEMO_ENTRIES:
+            known.add(text)
+        return changed
+    if size <= _WINDOW and isinstance(window, mmap):
+        return _walk(run, table, window[pos:end], base + pos, 0, size, depth)
+    return _walk(run, table, window, base, pos, end, depth)
 
 
 def _varint(b: bytes | mmap, pos: int, base: int, table: _Table, spec: Field | None) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 import numpy as np
 from sonnx.spec.language.syntax import Span
@@ -854,96 +854,109 @@ def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(out))
 
 
+@dataclass(frozen=True, slots=True)
+class _Index:
+    """The index of one dimension of a tensor, with the stride and the size there. proven: it is in bounds."""
+
+    term: Operand
+    stride: int
+    size: int
+    dimension: int
+    proven: bool
+
+
 def _gather(node: Node, source: Source, layout: Layout, space: Space) -> Code:
     """Positions in the base from the indices that are not affine, a view along the axes that these do not use."""
-    tensor = source.tensor
     if not layout.count:
         return np.zeros((1,) * len(space.order), space.builder.frame[layout.slot].dtype)
     plain: list[tuple[Affine | int, int]] = []
-    hard: list[tuple[Operand, int, int, int, bool]] = []
-    for position, (index, stride, size) in enumerate(zip(node.args, layout.strides, tensor.shape, strict=True)):
-        if (isinstance(index, int) and 0 <= index < size) or (
-            isinstance(index, Affine)
-            and not at_clock(index, space)
-            and decide(*_over_box(index, space), 0, size - 1) is True
-        ):
-            plain.append((index, stride))
+    hard: list[_Index] = []
+    for dimension, (term, stride, size) in enumerate(zip(node.args, layout.strides, source.tensor.shape, strict=True)):
+        if _is_plain(term, size, space):
+            plain.append((term, stride))
         else:
-            hard.append((index, stride, size, position, source.proven[position]))
-    used = set(axes_of(*(index for index, *_ in hard)))
-    changed = True
-    while changed:  # an affine index that shares an axis with a position becomes part of it
-        changed = False
-        for item in list(plain):
-            index, stride = item
-            if isinstance(index, Affine) and used.intersection(index.axes) and not set(index.axes) <= used:
-                used |= set(index.axes)
-                changed = True
+            hard.append(_Index(term, stride, size, dimension, source.proven[dimension]))
+    used = set(axes_of(*(index.term for index in hard)))
+    affine_axes = [set(term.axes) for term, _ in plain if isinstance(term, Affine)]
+    while joined := [own for own in affine_axes if not own.isdisjoint(used) and not own <= used]:
+        used.update(*joined)  # an affine index that shares an axis with a position becomes part of it
     const, strides = layout.offset, dict.fromkeys(space.order, 0)
-    moving: list[tuple[Affine, int]] = []
-    for index, stride in plain:
-        if isinstance(index, int):
-            const += index * stride
-        elif used.intersection(index.axes):
-            moving.append((index, stride))
+    moving: list[Array] = []
+    for term, stride in plain:
+        if isinstance(term, int):
+            const += term * stride
+        elif used.intersection(term.axes):
+            moving.append(tabulated(term, space.order, space.box) * stride)
         else:
-            const += index.const * stride
-            for axis, factor in index.terms:
+            const += term.const * stride
+            for axis, factor in term.terms:
                 strides[axis] += factor * stride
                 const += factor * stride * space.box[axis][0]
-    rest = tuple(axis for axis in space.order if strides[axis])
-    rest_shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in rest)
-    rest_strides = tuple(strides[axis] for axis in rest)
-    lowest = sum(min(0, s * (n - 1)) for s, n in zip(rest_strides, rest_shape, strict=True))
-    highest = sum(max(0, s * (n - 1)) for s, n in zip(rest_strides, rest_shape, strict=True))
-    kept = tuple(axis for axis in space.order if axis in used)
-    codes = [run_of(lower(index, space)) for index, *_ in hard]
-    proven = all(found for *_, found in hard)
-    still = not any(at_clock(index, space) for index, *_ in hard)
-    static = still and all(is_static(index) for index, *_ in hard) and (proven or is_static(*source.masks))
-    masks = tuple(run_of(lower(mask, space)) for mask in source.masks) if not proven else ()
-    moved: Array = np.asarray(const, np.int64)
-    for index, stride in moving:
-        moved = moved + tabulated(index, space.order, space.box) * stride
-    span = layout.count - highest + lowest
-    slot = layout.slot
-    inner_shape = over(space, kept)
-    result_shape = tuple(
-        inner_shape[p] if axis in kept else (rest_shape[rest.index(axis)] if axis in rest else 1)
-        for p, axis in enumerate(space.order)
+    fixed = sum(moving, np.asarray(const, np.int64))
+    axes = tuple(axis for axis in space.order if axis in used)
+    return _taken(_positions(fixed, hard, source, axes, space), layout, axes, strides, space)
+
+
+def _is_plain(term: Operand, size: int, space: Space) -> TypeGuard[Affine | int]:
+    """True if an index is affine, and in bounds all over the box."""
+    if isinstance(term, int):
+        return 0 <= term < size
+    return (
+        isinstance(term, Affine) and not at_clock(term, space) and decide(*_over_box(term, space), 0, size - 1) is True
     )
-    kept_shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in kept)
-    final = _permutation(space.order, kept, rest)
+
+
+def _positions(fixed: Array, hard: Sequence[_Index], source: Source, axes: tuple[Axis, ...], space: Space) -> Job:
+    """The linear positions along these axes: the fixed part, and what the indices add that are looked up."""
+    codes = [run_of(lower(index.term, space)) for index in hard]
+    proven = all(index.proven for index in hard)
+    masks = () if proven else tuple(run_of(lower(mask, space)) for mask in source.masks)
+    box_shape = over(space, axes)
+    shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in axes)
 
     def positions(frame: Frame) -> Array:
-        total = moved
-        for code, (_, stride, size, position, proven) in zip(codes, hard, strict=True):
-            index = code(frame)
-            if not proven:
-                index = _checked(index, size, [mask(frame) for mask in masks], source, position)
+        total = fixed
+        for code, index in zip(codes, hard, strict=True):
+            values = code(frame)
+            if index.proven:
+                values = np.clip(values, 0, index.size - 1)
             else:
-                index = np.clip(index, 0, size - 1)
-            total = total + index * stride
+                values = _checked(values, index.size, [mask(frame) for mask in masks], source, index.dimension)
+            total = total + values * index.stride
         if total.dtype == object:
             total = total.astype(np.int64)
-        return np.broadcast_to(total, inner_shape).reshape(kept_shape)
+        return np.broadcast_to(total, box_shape).reshape(shape)
 
-    where: Job = run_of(positions([])) if static else positions
+    static = all(is_static(index.term) and not at_clock(index.term, space) for index in hard)
+    return run_of(positions([])) if static and (proven or is_static(*source.masks)) else positions
 
-    def run(frame: Frame) -> Array:
-        at = where(frame)
-        base = frame[slot]
-        if not rest:
-            return (
-                np.asarray(base.reshape(-1)[at]).reshape(result_shape)
-                if at.ndim == 0
-                else base.reshape(-1).take(at).reshape(result_shape)
-            )
-        view = strided(base, (span, *rest_shape), -lowest, (1, *rest_strides))
-        found = view[at + lowest] if lowest else view[at]
-        return found.transpose(final).reshape(result_shape)
 
-    return run
+def _taken(positions: Job, layout: Layout, axes: tuple[Axis, ...], strides: Mapping[Axis, int], space: Space) -> Code:
+    """What lies at positions along some axes, and from there on by strides along the others."""
+    slot = layout.slot
+    rest = tuple(axis for axis in space.order if strides[axis])
+    result_shape = over(space, (*axes, *rest))
+    if not rest:
+
+        def take(frame: Frame) -> Array:
+            at, flat = positions(frame), frame[slot].reshape(-1)
+            return np.asarray(flat[at] if at.ndim == 0 else flat.take(at)).reshape(result_shape)
+
+        return take
+    rest_shape = tuple(space.box[axis][1] - space.box[axis][0] for axis in rest)
+    rest_strides = tuple(strides[axis] for axis in rest)
+    reach = [stride * (size - 1) for stride, size in zip(rest_strides, rest_shape, strict=True)]
+    lowest = sum(min(0, far) for far in reach)
+    window = (layout.count - sum(max(0, far) for far in reach) + lowest, *rest_shape)
+    order = _permutation(space.order, axes, rest)
+
+    def view(frame: Frame) -> Array:
+        at = positions(frame)
+        windows = strided(frame[slot], window, -lowest, (1, *rest_strides))
+        found = windows[at + lowest] if lowest else windows[at]
+        return found.transpose(order).reshape(result_shape)
+
+    return view
 
 
 def _permutation(order: tuple[Axis, ...], kept: tuple[Axis, ...], rest: tuple[Axis, ...]) -> list[int]:

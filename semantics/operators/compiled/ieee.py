@@ -56,71 +56,35 @@ class Plan:
     largest: int
 
 
-class Run(Protocol):
+class Interpretation(Protocol):
     """An interpretation. given: by position of the input what stands in its place, as the arithmetic holds elements."""
 
     def __call__(self, application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
         """The outputs of an application, or why there are none."""
 
 
-def interpreter(algebra: ElementTable) -> Run:
+def interpreter(algebra: ElementTable) -> Interpretation:
     """The interpretation with this arithmetic of elements. Raises Unsupported for an operator without definition."""
-    plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
-    lock = Lock()
+    kept = _Plans()
 
     def run(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
-        inputs = application.inputs
-        operator = definition(application.op_type, application.version)  # itself: another text may have the name too
-        tensors: list[Array] = []
-        signature: list[Hashable] = [operator, application.version, application.outputs]
-        instead: dict[int, Array] = {}
-        for position, value in enumerate(inputs):
-            if value is None:
-                signature.append(None)
-                continue
-            enter(value, signature, tensors)
-            other = given[position] if position < len(given) else None
-            if other is not None:
-                instead[len(tensors) - 1] = other
-        stated = application.attributes
-        if stated:
-            for name in sorted(stated):
-                item = stated[name]
-                if isinstance(item, np.ndarray):
-                    signature += (name, item.shape, item.dtype)
-                    tensors.append(item)
-                else:
-                    signature += (name, item)
-        key = tuple(signature)
-        frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
-        frame.append(application.draw)
+        operator = definition(application.op_type, application.version)
+        key, frame = _entered(operator, application, given, algebra)
         try:
-            found = plans.get(key, ())
-        except TypeError:
-            raise Unsupported(f"{application.op_type} has an attribute that is no number, text or tensor") from None
-        with np.errstate(all="ignore"):
-            for plan in found:
-                within_budget(plan.largest, application.budget)
-                try:
-                    done = replay(plan, frame)
-                    with lock:
-                        if key in plans:
-                            plans.move_to_end(key)
-                    return done
-                except Changed:
-                    continue
-                except StuckError as error:
-                    return error.stuck
-            try:
-                made, done = build(operator, application, frame, algebra)
-            except StuckError as error:
-                return error.stuck
-        with lock:
-            plans.setdefault(key, []).insert(0, made)
-            del plans[key][VARIANTS:]
-            if len(plans) > PLANS:
-                plans.popitem(last=False)
-        return done
+            with np.errstate(all="ignore"):
+                for plan in kept.of(key, application):
+                    within_budget(plan.largest, application.budget)
+                    try:
+                        outputs = replay(plan, frame)
+                    except Changed:
+                        continue
+                    kept.used(key)
+                    return outputs
+                plan, outputs = build(operator, application, frame, algebra)
+        except StuckError as error:
+            return error.stuck
+        kept.add(key, plan)
+        return outputs
 
     def run_or_refuse(application: Application, given: Sequence[Array | None] = ()) -> Outputs | Stuck:
         try:
@@ -143,6 +107,61 @@ def added_place(application: Application) -> Span | None:
     added = specification().added
     span = definition(application.op_type, application.version).span if added else None
     return span if span is not None and span.file in {name for name, _ in added} else None
+
+
+def _entered(
+    operator: CoreOperator, application: Application, given: Sequence[Array | None], algebra: ElementTable
+) -> tuple[Hashable, Frame]:
+    """The signature that says which plans may fit, and the frame: tensors of inputs and attributes, where random
+    numbers come from."""
+    tensors: list[Array] = []
+    instead: dict[int, Array] = {}
+    # The operator itself, since another text may have the name too.
+    signature: list[Hashable] = [operator, application.version, application.outputs]
+    for position, value in enumerate(application.inputs):
+        if value is None:
+            signature.append(None)
+            continue
+        enter(value, signature, tensors)
+        other = given[position] if position < len(given) else None
+        if other is not None:
+            instead[len(tensors) - 1] = other
+    for name, item in sorted(application.attributes.items()) if application.attributes else ():
+        if isinstance(item, np.ndarray):
+            signature += (name, item.shape, item.dtype)
+            tensors.append(item)
+        else:
+            signature += (name, item)
+    frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
+    frame.append(application.draw)
+    return tuple(signature), frame
+
+
+class _Plans:
+    """The plans that are kept, by signature, the one that was used last at the end; several threads use them."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
+        self._lock = Lock()
+
+    def of(self, key: Hashable, application: Application) -> Sequence[Plan]:
+        """The plans of a signature. Raises Unsupported where an attribute cannot be part of one."""
+        try:
+            return self._plans.get(key, ())
+        except TypeError:
+            raise Unsupported(f"{application.op_type} has an attribute that is no number, text or tensor") from None
+
+    def used(self, key: Hashable) -> None:
+        with self._lock:
+            if key in self._plans:
+                self._plans.move_to_end(key)
+
+    def add(self, key: Hashable, plan: Plan) -> None:
+        with self._lock:
+            self._plans.setdefault(key, []).insert(0, plan)
+            del self._plans[key][VARIANTS:]
+            if len(self._plans) > PLANS:
+                self._plans.popitem(last=False)
 
 
 def build(

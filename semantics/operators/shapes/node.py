@@ -344,38 +344,47 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
     if dead is not None:  # no run comes here
         nothing = replace(dead, name="", element="")
         return Examined((), tuple(nothing if named else None for named in site.outputs), (), {})
+    unranked, matters = _unranked(site)
+    if unranked is not None and matters:
+        return _given_up(site, unranked)
+    if misfit := _misfit(site):
+        return _given_up(site, Content("", "", None, reason=misfit))
+    walk = _begun(site, facts, symbols, possible)
+    walk.observe = observe
+    leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), _header(walk), CASES))
+    if unranked is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
+        return _given_up(site, unranked)
+    first = leaves[0]
+    if first.walk is not walk:  # the examination branched
+        results = _united(walk, leaves)
+    else:
+        if walk.without_value:  # the definitions of operators have a value wherever they may
+            walk.demands.append(Demand(HEADER, FALSE, (), reason=first.reason))
+            walk.violated = True
+        _close(walk, reason=first.reason)
+        results = outputs(walk, first.meaning, first.reason)
+    new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
+    return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def _unranked(site: Site) -> tuple[Content | None, bool]:
+    """An input of which the number of axes is open, rather one that no data decide; and True if such an input matters
+    whatever the text: the operator names its dimensions, or takes a list there.
+    """
     ports = site.operator.inputs
     unranked = [
-        (c, ports[min(position, len(ports) - 1)]) for position, c in enumerate(site.inputs) if _is_unranked(c) and ports
+        (c, ports[min(position, len(ports) - 1)])
+        for position, c in enumerate(site.inputs if ports else ())
+        if c is not None and c.shape is None and c.items is None
     ]
-    worst = next((c for c, _ in unranked if c is not None and c.made is None), unranked[0][0] if unranked else None)
     lists = {
         port.name
         for port, formal in zip(ports, _formals(site.operator), strict=False)
         if formal.types and {_kind(text) for text in formal.types} <= {"sequence", "optional"}
     }
     named = lists | {port.name for port in ports if port.shape is not None or port.mark == "*"}
-    if worst is not None and any(port.name in named for _, port in unranked):
-        return _given_up(site, worst)
-    misfit = _misfit(site)
-    if misfit:
-        return _given_up(site, Content("", "", None, reason=misfit))
-    walk = _begun(site, facts, symbols, possible)
-    walk.observe = observe
-    reason = _header(walk)
-    leaves = list(_leaves(walk, 0, Meaning(site.operator, {}, True, frozenset()), reason, CASES))
-    if worst is not None and any(leaf.reason for leaf in leaves):  # the text asks for the sizes
-        return _given_up(site, worst)
-    if walk.without_value and leaves[0].walk is walk:  # the definitions of operators have a value wherever they may
-        walk.demands.append(Demand(HEADER, FALSE, (), reason=leaves[0].reason))
-        walk.violated = True
-    if leaves[0].walk is walk:
-        _close(walk, reason=leaves[0].reason)
-        results = outputs(walk, leaves[0].meaning, leaves[0].reason)
-    else:
-        results = _united(walk, leaves)
-    new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
-    return Examined(tuple(walk.demands), results, walk.facts, new)
+    worst = next((c for c, _ in unranked if c.made is None), unranked[0][0] if unranked else None)
+    return worst, any(port.name in named for _, port in unranked)
 
 
 def _misfit(site: Site) -> str:
@@ -406,10 +415,6 @@ def _kind(text: str) -> str:
 def _sized(content: Content | None) -> bool:
     """Every size of a tensor is a number; an input that is left out counts as one."""
     return content is None or (content.shape is not None and all(isinstance(n, int) for n in content.shape))
-
-
-def _is_unranked(content: Content | None) -> bool:
-    return content is not None and content.shape is None and content.items is None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from math import prod
 
@@ -56,7 +57,7 @@ from .node import branches, examine, requirements
 
 
 @dataclass(frozen=True, slots=True)
-class Instance:
+class OpenRequirement:
     """A requirement at a node that is not simply true. position: as in `node.Demand`. path: what is known to hold where
     the node runs at all. facts: what holds there in any case. symbols: of its own. made: where there is no goal, the
     node that gives the tensor of which data decide the number of axes; None where the goal is open for another reason.
@@ -109,7 +110,7 @@ class Examination:
     """
 
     model: Model
-    instances: list[Instance] = field(default_factory=list)
+    instances: list[OpenRequirement] = field(default_factory=list)
     met: dict[tuple[CoreOperator, int], list[NodeId]] = field(default_factory=dict)
     undefined: list[NodeId] = field(default_factory=list)
     misused: dict[NodeId, str] = field(default_factory=dict)
@@ -152,6 +153,16 @@ class Walk:
         return self.program.model
 
 
+@contextmanager
+def under(walk: Walk, *conditions: Term) -> Iterator[None]:
+    """The walk in a place that a run reaches only where these conditions hold too."""
+    kept, walk.path = walk.path, (*walk.path, *conditions)
+    try:
+        yield
+    finally:
+        walk.path = kept
+
+
 def definition(walk: Walk, n: NodeId) -> CoreOperator | None:
     """The text of a node's operator."""
     node = walk.model.nodes[n]
@@ -175,7 +186,7 @@ def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
         operator = definition(walk, n)
         if content.made is not None and operator is not None and not walk.silent:
             said = f"that {walk.model.tensors[t].path} has the shape {_spelled(declared.shape)}, as declared"
-            walk.known.instances.append(Instance(n, operator, DECLARED, None, walk.path, reason=said, made=n))
+            walk.known.instances.append(OpenRequirement(n, operator, DECLARED, None, walk.path, reason=said, made=n))
         shape = tuple(_dimension(walk, n, t, axis, size, around) for axis, size in enumerate(declared.shape))
         content = replace(content, element=content.element or declared.element, shape=shape)
     stated = next((type_.element for _, type_ in walk.stated.get(t, ()) if type_.kind == "tensor"), "")
@@ -253,7 +264,7 @@ def _compare(
     else:
         facts, symbols = tuple(walk.known.facts), dict(walk.known.symbols)
         path = () if goal == FALSE else walk.path
-        walk.known.instances.append(Instance(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
+        walk.known.instances.append(OpenRequirement(n, operator, DECLARED, goal, path, facts, symbols, tensor=t))
 
 
 def _variable(walk: Walk, t: TensorId, name: tuple[str, str], size: Int) -> Int:
@@ -321,7 +332,7 @@ def _typed(walk: Walk, n: NodeId, t: TensorId, content: Content, declared: Value
         walk.known.met.setdefault((operator, TYPED), []).append(n)
     else:
         said = f"it gives {content.element}, declared is {declared.element}"
-        walk.known.instances.append(Instance(n, operator, TYPED, FALSE, reason=said))
+        walk.known.instances.append(OpenRequirement(n, operator, TYPED, FALSE, reason=said))
 
 
 def free(walk: Walk, name: str) -> Term:
@@ -350,13 +361,15 @@ def asked(walk: Walk, n: NodeId, goal: Term, contents: Sequence[Content | None],
     if operator is not None and not walk.silent:
         if opened is not None:
             made = n if opened.made == HERE else opened.made
-            walk.known.instances.append(Instance(n, operator, STEP, None, walk.path, reason=opened.reason, made=made))
+            walk.known.instances.append(
+                OpenRequirement(n, operator, STEP, None, walk.path, reason=opened.reason, made=made)
+            )
         elif goal == TRUE:
             walk.known.met.setdefault((operator, STEP), []).append(n)
         else:
             facts = tuple(walk.known.facts)
             symbols, reason = dict(walk.known.symbols), failed if goal == FALSE else ""
-            walk.known.instances.append(Instance(n, operator, STEP, goal, walk.path, facts, symbols, reason))
+            walk.known.instances.append(OpenRequirement(n, operator, STEP, goal, walk.path, facts, symbols, reason))
     if opened is None and goal not in (TRUE, FALSE):
         walk.known.facts[either(*map(opposite, walk.path), goal)] = None
 
@@ -374,7 +387,7 @@ def unexamined(walk: Walk, graph_id: GraphId, reason: str) -> None:
         operator = definition(walk, n)
         if operator is not None and not walk.silent:
             positions = (HEADER, *requirements(operator))
-            walk.known.instances += [Instance(n, operator, k, None, walk.path, reason=reason) for k in positions]
+            walk.known.instances += [OpenRequirement(n, operator, k, None, walk.path, reason=reason) for k in positions]
         for _, body in walk.model.nodes[n].bodies:
             unexamined(walk, body, reason)
 
@@ -468,10 +481,8 @@ def _if(walk: Walk, n: NodeId) -> None:
     for name, holds in (("then_branch", condition), ("else_branch", numbers.opposite(condition))):
         if name not in bodies or holds == FALSE:
             continue
-        kept = walk.path
-        walk.path = (*kept, holds) if holds != TRUE else kept
-        walk.follow(walk, bodies[name])
-        walk.path = kept
+        with under(walk, *([holds] if holds != TRUE else [])):
+            walk.follow(walk, bodies[name])
         results.append((holds, _outputs(walk, bodies[name])))
     for position, t in enumerate(walk.model.nodes[n].outputs):
         if t is None:
@@ -631,13 +642,11 @@ def _loop(walk: Walk, n: NodeId) -> None:
     fixed = {t: Content(f"t{t}", "int64", (), (number,)) for t in inner.inputs[:1]}
     carried = {t: _carried(t, going or Content("", "bool", ())) for t in inner.inputs[1:2]}
     carried |= {t: _carried(t, content) for t, content in zip(inner.inputs[2:], initial, strict=True)}
-    kept = walk.path
-    walk.path = (*kept, *runs)
-    _repeated(walk, body, fixed, carried, inner.outputs)
-    results = _outputs(walk, body)
-    if going is not None and results:
-        asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
-    walk.path = kept
+    with under(walk, *runs):
+        _repeated(walk, body, fixed, carried, inner.outputs)
+        results = _outputs(walk, body)
+        if going is not None and results:
+            asked(walk, n, _one(results[0]), results[:1], GIVEN_BACK)
     surely = runs == ()
     for position, output in enumerate(node.outputs):
         if output is None:
@@ -851,10 +860,12 @@ def _of_all_runs(
             sizes.append(size)
             continue
         sizes.append(free(walk, f"t{t}.size.{axis(k)}"))
-        kept, walk.path = walk.path, (*walk.path, *runs)
-        asked(walk, n, numbers.equal(size, sizes[-1]), [])
-        walk.path = kept
+        with under(walk, *runs):
+            asked(walk, n, numbers.equal(size, sizes[-1]), [])
     return tuple(sizes)
+
+
+_BATCHED = 8  # the version of Scan with a batch axis
 
 
 def _scan(walk: Walk, n: NodeId) -> None:
@@ -864,10 +875,12 @@ def _scan(walk: Walk, n: NodeId) -> None:
     if body is None or not isinstance(scanned, int):
         return _unfollowed(walk, n, "the node has no body, or does not say what it scans")
     inner = walk.model.graphs[body]
-    batched = (node.version or 0) < 9
+    batched = (node.version or 0) <= _BATCHED
     first = 1 if batched else 0
     states = len(node.inputs) - first - scanned
-    axes = [0] * scanned if batched else _axes(stated.get("scan_input_axes"), scanned)
+    collected = len(inner.outputs) - states
+    axes = _axes(None if batched else stated.get("scan_input_axes"), scanned)
+    out_axes = _axes(None if batched else stated.get("scan_output_axes"), collected)
     sizes: list[numbers.Int] = []
     batches: list[numbers.Int] = []
     fixed, carried, contents = {}, {}, []
@@ -889,16 +902,9 @@ def _scan(walk: Walk, n: NodeId) -> None:
     length: numbers.Int = sizes[0] if sizes else free(walk, f"n{n}.length")
     batch: numbers.Int = batches[0] if batches else 1
     surely = lengths is None and all(isinstance(size, int) and size > 0 for size in (length, batch))
-    kept = walk.path
     runs = () if surely else tuple(c for c in (numbers.at_most(1, length), numbers.at_most(1, batch)) if c != TRUE)
-    walk.path = (*kept, *runs)
-    _repeated(walk, body, fixed, carried, inner.outputs)
-    walk.path = kept
-    out_axes = (
-        [0] * (len(inner.outputs) - states)
-        if batched
-        else _axes(stated.get("scan_output_axes"), len(inner.outputs) - states)
-    )
+    with under(walk, *runs):
+        _repeated(walk, body, fixed, carried, inner.outputs)
     for position, output in enumerate(node.outputs):
         if output is None:
             continue
@@ -925,7 +931,7 @@ def _scanned(
     runs: tuple[Term, ...],
 ) -> None:
     """A scan output: the elements of all runs along a new axis; in version 8 for all sequences of the batch."""
-    if (walk.model.nodes[n].version or 0) >= 9:
+    if (walk.model.nodes[n].version or 0) > _BATCHED:
         return _stacked(walk, n, t, source, length, axis, runs)
     result = walk.known.contents.get(source, _lost(source))
     if result.shape is None or runs:
@@ -989,9 +995,8 @@ def _sequence_map(walk: Walk, n: NodeId) -> None:
     for t, content in zip(inner.inputs, given, strict=False):
         fixed[t] = _entry(walk, t, content) if content.items is not None else content
     runs = () if (some := numbers.at_most(1, rows[0].length)) == TRUE else (some,)
-    kept, walk.path = walk.path, (*walk.path, *runs)
-    _repeated(walk, body, fixed, {}, ())
-    walk.path = kept
+    with under(walk, *runs):
+        _repeated(walk, body, fixed, {}, ())
     results = _outputs(walk, body)
     for position, output in enumerate(node.outputs):
         if output is None:
@@ -1301,7 +1306,7 @@ def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined
             else:
                 facts = tuple(fact for fact in demand.facts if fact not in walk.path)
                 walk.known.instances.append(
-                    Instance(
+                    OpenRequirement(
                         n,
                         site.operator,
                         demand.position,
@@ -1314,36 +1319,15 @@ def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined
                         n if demand.made == contents.HERE else demand.made,
                     )
                 )
-    _last(walk, examined)
+    _keep_lasting(walk, examined)
     for t, content in zip(walk.model.nodes[n].outputs, examined.outputs, strict=True):
         if t is not None and content is not None:
             settle(walk, n, t, content)
 
 
-def _last(walk: Walk, examined: contents.Examined) -> None:
-    """Facts and symbols that the nodes behind can use: about sizes of inputs, what outputs are made of, and the
-    elements of tensors that something is required of.
-    """
-    terms: list[Term] = []
-    for content in examined.outputs:
-        if content is not None:
-            terms += [n for n in content.shape or () if isinstance(n, Term)]
-            known = [*(content.entries or ()), *(() if content.law is None else content.law[1:])]
-            terms += [item for item in known if isinstance(item, Term)]
-            terms += [Term(f"{item.name}.Int", item.index) for item in known if isinstance(item, Read)]
-    used: frozenset[str] = frozenset().union(*map(contents.mentioned, terms)) if terms else frozenset()
-    goals = [demand.goal for demand in examined.demands if demand.goal is not None]
-    used |= {
-        name
-        for goal in goals
-        for name in contents.mentioned(goal)
-        if name in examined.symbols and contents.ELEMENT.match(name)
-    }
-    defined = {
-        name: contents.mentioned(value) & examined.symbols.keys() for name, value in definitions(examined.facts).items()
-    }
-    while more := frozenset().union(*(own for name, own in defined.items() if name in used)) - used:
-        used |= more
+def _keep_lasting(walk: Walk, examined: contents.Examined) -> None:
+    """Keep the symbols that the nodes behind can use, and the facts about no others of this node."""
+    used = _defining(_usable(examined), examined)
     lasting = walk.known.symbols.keys() | used
     for fact in examined.facts:
         if fact in walk.known.facts or fact in walk.path:
@@ -1353,3 +1337,28 @@ def _last(walk: Walk, examined: contents.Examined) -> None:
                 fact = Term("=>", (walk.path[0] if len(walk.path) == 1 else Term("and", walk.path), fact))
             walk.known.facts[fact] = None
     walk.known.symbols.update({name: s for name, s in examined.symbols.items() if name in used})
+
+
+def _usable(examined: contents.Examined) -> set[str]:
+    """The symbols in the sizes and elements of outputs, and of elements of tensors that something is required of."""
+    used: set[str] = set()
+    for content in examined.outputs:
+        if content is not None:
+            known = [*(content.shape or ()), *(content.entries or ()), *(content.law[1:] if content.law else ())]
+            terms = [Term(f"{it.name}.Int", it.index) if isinstance(it, Read) else it for it in known]
+            used.update(*(contents.mentioned(term) for term in terms if isinstance(term, Term)))
+    for demand in examined.demands:
+        if demand.goal is not None:
+            own = contents.mentioned(demand.goal) & examined.symbols.keys()
+            used.update(name for name in own if contents.ELEMENT.match(name))
+    return used
+
+
+def _defining(used: set[str], examined: contents.Examined) -> set[str]:
+    """These symbols with those of the node by which facts define them, and so on."""
+    defined = {
+        name: contents.mentioned(value) & examined.symbols.keys() for name, value in definitions(examined.facts).items()
+    }
+    while more := set().union(*(own for name, own in defined.items() if name in used)) - used:
+        used = used | more
+    return used

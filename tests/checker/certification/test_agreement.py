@@ -171,7 +171,7 @@ def test_both_meanings_agree_on_every_form_of_expression(form: str, expected: st
         if form == "{}" or not any(name in formula for name in inductive):
             constraint = worlds.constraint(form.format(formula))
             judged = direct.judge(constraint, functions, structure).verdict
-            answer = solver.decide(smt.query(constraint, functions, structure), 10)
+            answer = solver.solve(smt.query(constraint, functions, structure), 10)
             if not judged == answer.verdict == negated:
                 wrong[formula] = (judged, answer)
     assert wrong == {}
@@ -185,7 +185,7 @@ def test_both_meanings_agree_on_unknown_facts_below_inductive_predicates(
 ) -> None:
     structure = worlds.structure({"next": worlds.SetTable({**next_rows})})
     constraint = worlds.constraint(form.format(n=node))
-    answer = solver.decide(smt.query(constraint, worlds.functions(), structure), 10)
+    answer = solver.solve(smt.query(constraint, worlds.functions(), structure), 10)
     assert answer.verdict == direct.judge(constraint, worlds.functions(), structure).verdict
 
 
@@ -194,4 +194,4 @@ def test_the_solver_knows_more_than_kleene_of_an_unknown_fact() -> None:
     constraint = worlds.constraint("good(2) or not good(2)")
     assert direct.judge(constraint, worlds.functions(), worlds.structure()).verdict == "unknown"
     query = smt.query(constraint, worlds.functions(), worlds.structure())
-    assert solver.decide(query, 10).verdict == "holds"
+    assert solver.solve(query, 10).verdict == "holds"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from sonnx.checker.certification import deciding
-from sonnx.checker.certification.deciding import Task, decide
+from sonnx.checker.certification.deciding import Task, judge_constraints
 from sonnx.checker.certification.examples import write
 from sonnx.checker.certification.rule_sets import constraints, reached, resolve
 from sonnx.semantics.errors import InternalError
@@ -43,7 +43,7 @@ def test_processes_decide_as_threads_do(examples: list[Path], step: int) -> None
     verdicts = set()
     for path in examples[::step]:
         one = task(path)
-        ours, theirs = (decide(replace(one, forks=forks), silent) for forks in (False, True))
+        ours, theirs = (judge_constraints(replace(one, forks=forks), silent) for forks in (False, True))
         assert ours.keys() == theirs.keys()
         for name, judged in ours.items():
             assert (judged.verdict, judged.judgement) == (theirs[name].verdict, theirs[name].judgement), (path, name)
@@ -59,7 +59,7 @@ def test_an_error_in_a_worker_is_raised_here(examples: list[Path], monkeypatch: 
 
     monkeypatch.setattr(deciding.direct, "judge", broken)
     with pytest.raises(InternalError, match="broken on purpose"):
-        decide(replace(task(examples[0]), forks=True), silent)
+        judge_constraints(replace(task(examples[0]), forks=True), silent)
 
 
 def test_a_worker_that_dies_is_an_error(examples: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,13 +68,13 @@ def test_a_worker_that_dies_is_an_error(examples: list[Path], monkeypatch: pytes
 
     monkeypatch.setattr(deciding.direct, "judge", killed)
     with pytest.raises(InternalError, match="a worker process ended"):
-        decide(replace(task(examples[0]), forks=True), silent)
+        judge_constraints(replace(task(examples[0]), forks=True), silent)
 
 
 def test_every_constraint_is_reported_as_it_begins(examples: list[Path]) -> None:
     told: list[str] = []
     one = replace(task(examples[0]), forks=True)
-    decide(one, lambda what, _done, _total: told.append(what))
+    judge_constraints(one, lambda what, _done, _total: told.append(what))
     assert {f"checking {constraint.name}" for constraint in one.constraints} <= set(told)
 
 

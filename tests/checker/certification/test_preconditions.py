@@ -14,7 +14,7 @@ from onnx import checker, parser
 from sonnx.checker.certification.certifier import certify
 from sonnx.checker.certification.explain import explanation
 from sonnx.checker.certification.formats import render
-from sonnx.checker.certification.preconditions import decide
+from sonnx.checker.certification.preconditions import decide_preconditions
 from sonnx.checker.certification.report import Report, RuleResult
 from sonnx.checker.certification.requirements import earlier_ids, find
 from sonnx.semantics.errors import ModelError
@@ -277,7 +277,7 @@ def model_of(case: Any) -> onnx.ModelProto:
 
 def shape_faults(case: Any) -> list[str]:
     """What is wrong with the shapes that the texts give for a node test: requirements that fail, other sizes."""
-    decisions = decide(load_proto(model_of(case)))
+    decisions = decide_preconditions(load_proto(model_of(case)))
     found = decisions.examination
     faults = [
         f"{found.model.nodes[it.instance.node].path}: requirement {it.instance.position} fails"

@@ -18,7 +18,7 @@ from sonnx.checker import recheck, rechecker
 from sonnx.checker.certification import certificate as form
 from sonnx.checker.certification import rule_sets
 from sonnx.checker.certification.results import NOT_EXAMINED
-from sonnx.checker.certification.witness import evidence
+from sonnx.checker.certification.witness import witness_of
 from sonnx.checker.commands.recheck import recheck as command
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.facts import external_locations, facts
@@ -249,7 +249,7 @@ def agreements(path: Path, text: Text) -> int:
         assert [place.elements for place in judged.places] == places, (path, name)
         if judged.verdict == "holds":
             declared = evaluation.constraint(name)
-            witness = evidence(declared.clauses.get("evidence", "places"), model, rules)
+            witness = witness_of(declared.clauses.get("evidence", "places"), model, rules)
             assert fits(witness, declared, text, evaluation.facts, evaluation.tables), (path, name)
     return len(spec.constraints)
 

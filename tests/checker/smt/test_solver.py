@@ -88,7 +88,7 @@ def told(script: str) -> str:
 
 @table("name", NEEDED)
 def test_the_core_names_the_facts_that_a_constraint_needs(name: str) -> None:
-    answer = solver.decide(asked(name), 10)
+    answer = solver.solve(asked(name), 10)
     assert (answer.verdict, answer.answers) == ("holds", ("unsat",))
     assert set(answer.core) == NEEDED[name]
 
@@ -120,7 +120,7 @@ def test_a_table_that_is_not_assumed_changes_the_answer(name: str) -> None:
     """Of the tables in the core each one that the query assumes is needed: without it the query is satisfiable."""
     query = asked(name)
     script = text(query)
-    assumed = [query.assumed[fact] for fact in solver.decide(query, 10).core if fact in query.assumed]
+    assumed = [query.assumed[fact] for fact in solver.solve(query, 10).core if fact in query.assumed]
     assert assumed
     for literal in assumed:
         weaker = re.sub(rf"(\(check-sat-assuming .*)\b{literal}\b", r"\1", script)
@@ -196,7 +196,7 @@ def test_division_in_the_text_is_floor_division(left: int, right: int) -> None:
     structure = worlds.structure({"size": ValueTable({0: left})})
     for sign, value in (("div", left // right), ("mod", left % right)):
         constraint = worlds.constraint(f"size(0) {sign} {right} = {value}")
-        assert solver.decide(smt.query(constraint, worlds.functions(), structure), 10).verdict == "holds"
+        assert solver.solve(smt.query(constraint, worlds.functions(), structure), 10).verdict == "holds"
 
 
 @pytest.mark.parametrize(
@@ -220,27 +220,27 @@ def test_the_body_of_a_clause_is_split_where_that_does_not_multiply_it(body: Any
 
 
 def test_a_violation_needs_one_question_where_everything_is_known() -> None:
-    answer = solver.decide(world("size(0) = 11"), 10)
+    answer = solver.solve(world("size(0) = 11"), 10)
     assert (answer.verdict, answer.answers, answer.core) == ("violated", ("sat",), ())
 
 
 def test_a_violation_whatever_the_unknown_fact_needs_two_questions() -> None:
-    answer = solver.decide(world("good(2) and size(0) = 11"), 10)
+    answer = solver.solve(world("good(2) and size(0) = 11"), 10)
     assert (answer.verdict, answer.negation, answer.formula) == ("violated", "sat", "unsat")
 
 
 def test_an_open_question_is_unknown() -> None:
-    answer = solver.decide(world("good(2)"), 10)
+    answer = solver.solve(world("good(2)"), 10)
     assert (answer.verdict, answer.negation, answer.formula) == ("unknown", "sat", "sat")
 
 
 def test_an_inductive_predicate_that_no_unknown_fact_can_save_is_violated() -> None:
     tables = {"next": SetTable({2: (3,)})}
-    answer = solver.decide(world("maybe(1)", **tables), 10)
+    answer = solver.solve(world("maybe(1)", **tables), 10)
     assert (answer.verdict, answer.answers) == ("violated", ("sat",))
-    answer = solver.decide(world("maybe(3) and maybe(1)", **tables), 10)
+    answer = solver.solve(world("maybe(3) and maybe(1)", **tables), 10)
     assert (answer.verdict, answer.negation, answer.optimistic) == ("violated", "sat", "sat")
-    answer = solver.decide(world("maybe(3)", **tables), 10)
+    answer = solver.solve(world("maybe(3)", **tables), 10)
     assert (answer.verdict, answer.negation, answer.optimistic) == ("unknown", "sat", "unsat")
 
 
@@ -259,12 +259,12 @@ def pigeons(holes: int) -> smt.Query:
 
 
 def test_pigeons_do_not_fit() -> None:
-    assert solver.decide(pigeons(4), 10).verdict == "holds"
+    assert solver.solve(pigeons(4), 10).verdict == "holds"
 
 
 def test_a_question_that_takes_too_long_is_answered_unknown() -> None:
     start = time.monotonic()
-    answer = solver.decide(pigeons(13), 0.3)
+    answer = solver.solve(pigeons(13), 0.3)
     assert (answer.verdict, answer.negation) == ("unknown", "unknown")
     assert "the solver gave up" in answer.reason
     assert time.monotonic() - start < 5
@@ -273,7 +273,7 @@ def test_a_question_that_takes_too_long_is_answered_unknown() -> None:
 def test_an_interrupted_question_is_answered_unknown() -> None:
     answers: list[solver.Answer] = []
     query = pigeons(13)
-    thread = threading.Thread(target=lambda: answers.append(solver.decide(query, 60)))
+    thread = threading.Thread(target=lambda: answers.append(solver.solve(query, 60)))
     thread.start()
     deadline = time.monotonic() + 20
     while not answers and time.monotonic() < deadline:
@@ -287,7 +287,7 @@ def test_a_refused_text_is_a_defect() -> None:
     query = world("true")
     broken = type(query)(**{f: getattr(query, f) for f in query.__slots__} | {"formula": "undeclared"})
     with pytest.raises(InternalError, match=r"refuses its input.*undeclared"):
-        solver.decide(broken, 10)
+        solver.solve(broken, 10)
 
 
 def test_a_division_by_zero_never_reaches_the_text() -> None:
@@ -316,7 +316,7 @@ def test_cvc5_decides_the_dumped_queries_alike(name: str, tmp_path: Path) -> Non
     bad = small.SmallGraph(5, ((0, 4), (2, 3)), ((2, 2, 1), (3,)), (0, 1, 4), (), (1,), (0,))
     for graph in (GOOD, bad):
         query = asked(name, graph)
-        assert second_opinion(solver.dump(query, tmp_path)) == solver.decide(query, 10).negation
+        assert second_opinion(solver.dump(query, tmp_path)) == solver.solve(query, 10).negation
 
 
 @pytest.mark.parametrize("verdict", ["holds", "unknown"])
@@ -335,7 +335,7 @@ def test_the_second_question_is_dumped_where_a_fact_is_unknown(tmp_path: Path) -
 def test_structures_are_left_unchanged() -> None:
     structure: Structure = small.structure(GOOD)
     before = {fact: dict(structure.table(fact).rows) for fact in structure.facts()}
-    solver.decide(smt.query(specification().constraints["Completeness"], specification().functions, structure), 10)
+    solver.solve(smt.query(specification().constraints["Completeness"], specification().functions, structure), 10)
     assert {fact: dict(structure.table(fact).rows) for fact in structure.facts()} == before
 
 

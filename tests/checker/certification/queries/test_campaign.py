@@ -73,7 +73,7 @@ def judged(file: Path, wrong: list[str]) -> Counter[str]:
     facts = structure(model, lambda: claims)
     for name in sorted({rule.constraint for profile in spec.profiles.values() for rule in profile.rules}):
         constraint = spec.constraints[name]
-        answer = ground.decide(smt.query(constraint, spec.functions, facts), SECONDS)
+        answer = ground.solve(smt.query(constraint, spec.functions, facts), SECONDS)
         written = scripts(constraint, spec.functions, facts, About())
         found["rules"] += 1
         for solver, says in SOLVERS.items():
