@@ -26,6 +26,13 @@ if TYPE_CHECKING:
     "-x", "--script", "scripts", type=options.PATH, multiple=True, metavar="FILE", help="Commands, one on a line."
 )
 @click.option("-e", "--ex", "commands", multiple=True, metavar="COMMAND", help="A command; repeatable, after scripts.")
+@click.option(
+    "--against", metavar="WHAT", help="What to compare with: FILE.npz, a trace with values, an engine, another model."
+)
+@click.option(
+    "--map", "maps", multiple=True, metavar="THEIRS=OURS", help="Names in --against, or a file of them; repeatable."
+)
+@click.option("--tolerance", metavar="T", help="1e-3, 0.5% or 4ulp, in place of the bound of the definition.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
@@ -41,6 +48,9 @@ def debug(
     allocation: str,
     scripts: tuple[Path, ...],
     commands: tuple[str, ...],
+    against: str | None,
+    maps: tuple[str, ...],
+    tolerance: str | None,
     batch: bool,
     no_rc: bool,
     as_json: bool,
@@ -57,13 +67,17 @@ def debug(
     Examples:
       sonnx debug model.onnx --random 1
       sonnx debug model.onnx --input image=image.npy -x script.txt --batch
+      sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
     """
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive, settings
     from ..debugger.session.opening import opened
     from ..resources.process import memory_budget
 
-    lines = [line for script in scripts for line in _lines(script)]
+    if against is None and (maps or tolerance is not None):
+        raise click.UsageError("--map and --tolerance are for --against: give it too")
+    lines = [] if against is None else [_compared(against, maps, tolerance)]
+    lines += [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)
     options.check_sizes(sizes, seed)
     reuse = allocation == "arena"
@@ -75,6 +89,18 @@ def debug(
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))
     sys.exit(code)
+
+
+def _compared(against: str, maps: tuple[str, ...], tolerance: str | None) -> str:
+    """The command that says what the options say."""
+    said = [f"against {_word(against)}", *(f"map {_word(it)}" for it in maps)]
+    return " ".join(said if tolerance is None else [*said, f"tolerance {_word(tolerance)}"])
+
+
+def _word(text: str) -> str:
+    """A text as one word of a command line."""
+    mark = '"' if "'" in text else "'"
+    return f"{mark}{text}{mark}"
 
 
 def _lines(path: Path) -> list[str]:

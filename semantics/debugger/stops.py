@@ -30,6 +30,7 @@ from ..model.graph import Model, TensorId
 from ..model.path import quote
 from ..model.values import Array, Value, identical
 from ..operators.application import Stuck
+from .against.judging import FAULTS, Comparison, Held, held
 from .display.answers import Hit
 from .display.texts import element_text, subnormal, type_of_value, value_lines
 from .expressions import FUNCTIONS, Context, Expression, evaluate, holds, parse
@@ -198,6 +199,17 @@ def divergence(reference: Reference, moment: Moment, number: int) -> Hit | None:
         )
         return Hit(number, "catch", text, path, difference.element, difference.other, difference.one)
     return None
+
+
+def fault_against(history: History, comparison: Comparison, moment: Moment, number: int) -> Hit | None:
+    """The first write of the transition to a moment that the comparison does not allow."""
+    wrong = next((it for it in held(history, comparison, moment) if it.verdict in FAULTS), None)
+    return None if wrong is None else hit_of(wrong, number)
+
+
+def hit_of(wrong: Held, number: int) -> Hit:
+    """The hit of a tensor that a comparison does not allow."""
+    return Hit(number, "catch", wrong.sentence, wrong.tensor, wrong.element, wrong.there, wrong.here)
 
 
 def first_difference(one: Reference, other: Reference) -> Difference | None:
@@ -375,15 +387,15 @@ class Watch:
 class Catch:
     """Stop where something happens: nan, inf, overflow, subnormal, precondition, undefined, divergence.
 
-    of: only at these nodes. everywhere: a nan or inf also where the node has read one. reference: the recorded run, for
-    divergence. condition: as it was before the node fired.
+    of: only at these nodes. everywhere: a nan or inf also where the node has read one. reference: the recorded run, or
+    what the session is compared with, for divergence. condition: as it was before the node fired.
     """
 
     number: int
     text: str
     what: str
     of: Nodes | None = None
-    reference: Reference | None = None
+    reference: Reference | Comparison | None = None
     everywhere: bool = False
     condition: Expression | None = None
     once: bool = False
@@ -594,7 +606,9 @@ def _caught(history: History, stop: Catch, moment: Moment) -> Hit | None:
         return None
     if stop.condition is not None and not holds(stop.condition, Context(history, moment.index - 1)):
         return None
-    if stop.what == "divergence" and stop.reference is not None:
+    if isinstance(stop.reference, Comparison):
+        return fault_against(history, stop.reference, moment, stop.number)
+    if stop.reference is not None:
         return divergence(stop.reference, moment, stop.number)
     fault = next(iter(faults(history, moment, stop.what)), None)
     if fault is not None and stop.what in ("nan", "inf") and not stop.everywhere and _reads(history, moment, stop.what):

@@ -68,6 +68,11 @@ def sizes(count: int) -> str:
     return f"{count} B" if unit == 0 else f"{size:.1f} {_UNITS[unit]}"
 
 
+def why(stuck: Stuck) -> str:
+    """Why the specification gives no result, on one line: the rule, what it demands, the values that break it."""
+    return f"{stuck.rule}: {' '.join(it for it in (stuck.premise, stuck.message) if it)}"
+
+
 def stuck_lines(stuck: Stuck) -> tuple[str, ...]:
     """Why a run is stuck: what happened, the rule with its place and premise, what to do."""
     place = f" ({stuck.span})" if stuck.span.file else ""

@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from microsoft_cases import Attributes, Case, outcomes_of, shape
 from onnx import helper
-from sonnx.checker.runtimes.differential.judging import Standing, Undefined, applied, judge
+from sonnx.semantics.machine.judging import Standing, Undefined, applied, judge
 from sonnx.semantics.model.elements import element_of
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.values import Sequence as Items

@@ -16,7 +16,7 @@ import numpy as np
 import onnx
 from ledger_runtimes import WORKER
 from onnx import helper
-from sonnx.checker.runtimes.differential.judging import Judged, Undefined, applied, judge
+from sonnx.semantics.machine.judging import Judged, Undefined, applied, judge
 from sonnx.semantics.operators.application import Application
 
 Attributes = Mapping[str, Any]

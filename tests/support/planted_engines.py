@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from sonnx.checker.runtimes.differential.comparison import CaseComparison
-from sonnx.checker.runtimes.differential.judging import Standing
 from sonnx.semantics.machine.execution import run
+from sonnx.semantics.machine.judging import Standing
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.values import Value
 from sonnx.semantics.operators.application import Application, Outputs, Stuck

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from sonnx.semantics.machine.judging import Judged
 from sonnx.semantics.machine.memory import parts_of
 
-from ..differential.judging import Judged
 from ..differential.outcomes import Case, Result
 from ..differential.rendering import element_text
 

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.machine.judging import Applied, Judged, Standing, Undefined, applied, compared, judge, within
 from sonnx.semantics.machine.phases import Apply, Phase
 from sonnx.semantics.machine.state import State
 from sonnx.semantics.model.graph import Model, NodeId, TensorId
@@ -26,7 +27,6 @@ from sonnx.semantics.runtimes.engines.tapping import single, tapped
 from sonnx.spec.library import specification
 
 from .chaining import Chained, chained
-from .judging import Applied, Judged, Standing, Undefined, applied, compared, judge, within
 
 # ---- The specification, asked once --------------------------------------------------------------
 

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 
+from sonnx.semantics.machine.judging import Judged
+
 from .comparison import CaseComparison, NodeJudged, Side
-from .judging import Judged
 from .rendering import origins
 
 SCHEMA = "sonnx-comparison/1"

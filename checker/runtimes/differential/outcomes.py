@@ -11,10 +11,10 @@ from enum import StrEnum
 from typing import Final
 
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
+from sonnx.semantics.machine.judging import Judged, Standing, merged
 from sonnx.semantics.runtimes.engines.protocol import REFUSALS, Engine, Failure, Kind, Source, Values
 
 from .comparison import NodeJudged, Side, Specified, examine, specified
-from .judging import Judged, Standing, merged
 
 
 class Class(StrEnum):

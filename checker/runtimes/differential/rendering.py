@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 from sonnx.semantics.errors import InternalError, Unsupported
+from sonnx.semantics.machine.judging import Difference, Judged, Standing
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.operators.symbolic.footprint import Index, footprint
@@ -17,7 +18,6 @@ from sonnx.semantics.operators.symbolic.values import Undefined
 from sonnx.spec.terminal import inert, print_line
 
 from .comparison import CaseComparison, NodeJudged, Side, Verdict
-from .judging import Difference, Judged, Standing
 
 # ---- Origins of an element ----------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -52,9 +51,8 @@ from ..session.session import (
     option,
     where,
     whole,
-    words,
 )
-from ..stops import Difference, divergence, first_difference, open_reference, stuck_hit, tensors_read, transition_met
+from ..stops import stuck_hit, tensors_read, transition_met
 from ..timeline.history import Refused
 from ..timeline.names import one_node, stored_region, value_of_instance
 from .stops import catch_meant
@@ -450,44 +448,6 @@ def _find(session: Session, text: str) -> Outcome:
     return Outcome(there, Stop("catch", where(there), (stuck_hit(stuck, 0),), stuck_lines(stuck)))
 
 
-def _first_diff(session: Session, text: str) -> Answer:
-    files = [it.strip("\"'") for it in words(text)]
-    if not 1 <= len(files) <= 2:
-        raise Refused("first-diff takes one recorded run, or two: sonnx run --trace FILE makes one")
-    one = open_reference(Path(files[0]), session.model)
-    if len(files) == 2:
-        difference = first_difference(one, open_reference(Path(files[1]), session.model))
-        return _difference(difference, files[0], files[1])
-    history, index = session.history, 0
-    with paused():
-        while history.reach(index + 1) is not None:
-            index += 1
-            hit = divergence(one, history.at(index), 0)
-            if hit is not None:
-                return Note((hit.text, f"seek {index} is right after, seek {index - 1} right before"))
-            if session.interrupted():
-                return Note((f"interrupted: no difference in the first {index} steps",))
-    return Note((f"no difference in {index} steps",))
-
-
-def _difference(difference: Difference | None, one: str, other: str) -> Answer:
-    if difference is None:
-        return Note(("no difference in what both have written",))
-    at = "" if difference.element is None else str(list(difference.element))
-    rows = (
-        (
-            f"{difference.tensor}{at}",
-            difference.node,
-            difference.one,
-            difference.other,
-            difference.ulp,
-            f"{difference.count} of {difference.size}",
-        ),
-    )
-    headings = ("first difference", "node", quote(one), quote(other), "ulp apart", "elements that differ")
-    return Rows("first-diff", headings, rows)
-
-
 COMMANDS = (
     Command("origin", answered(_origin), "Which elements one was computed from, copies passed over; -d N: N nodes.",
             "T[i] [-d N] [-t SECONDS]", (), ("origin y[0, 1]", "origin y[0, 1] -d 1"), "tensor"),
@@ -505,7 +465,5 @@ COMMANDS = (
             (), ("why-branch", "why-branch op:If"), "node"),
     Command("find", _find, "Go to the first fault of the whole run: what catch knows.", "WHAT [FILE] [at NODE]",
             (), ("find nan", "find overflow at op:Exp", "find divergence run.trace"), "fault"),
-    Command("first-diff", answered(_first_diff), "Where this run, or a second recorded one, first differs from a"
-            " recorded one.", "TRACE [TRACE]", (), ("first-diff run.trace",), "file"),
     Command("memory", answered(_memory), "How much of the memory is in use over time.", "", ("mem",), ("memory",)),
 )  # fmt: skip

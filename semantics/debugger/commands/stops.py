@@ -14,9 +14,10 @@ from ...model.graph import GraphId
 from ...model.path import quote, resolve
 from ...operators.application import Program
 from .. import expressions
+from ..against.judging import Comparison
 from ..display.answers import Note
 from ..session.session import Command, Outcome, Session, context, expression, line_meant, option, unquoted, whole, words
-from ..stops import KINDS, Breakpoint, Catch, Stop, Watch, count_of, describe, message_of, open_reference
+from ..stops import KINDS, Breakpoint, Catch, Reference, Stop, Watch, count_of, describe, message_of, open_reference
 from ..timeline.history import Refused, is_end_of_body
 from ..timeline.names import (
     Instance,
@@ -225,11 +226,14 @@ def catch_meant(session: Session, text: str, verb: str) -> Catch:
     everywhere = verb == "find" or "everywhere" in parts[1:]
     text, at = option(" ".join(it for it in parts[1:] if it != "everywhere"), "at")
     of = None if at is None else nodes_meant(session.model, at)
-    reference = None
+    reference: Reference | Comparison | None = None
     if matching[0] == "divergence":
-        if not text.strip():
-            raise Refused(f"{verb} divergence needs the file of a recorded run: sonnx run --trace FILE makes one")
-        reference = open_reference(Path(unquoted(text.strip())), session.model)
+        if not text.strip() and session.against is None:
+            raise Refused(
+                f"{verb} divergence needs a recorded run (sonnx run --trace FILE makes one), or say against first"
+            )
+        named = open_reference(Path(unquoted(text.strip())), session.model) if text.strip() else None
+        reference = session.against if named is None else named
     elif text.strip():
         raise Refused(f"{verb} {matching[0]} takes no {quote(text.strip())}")
     return Catch(session.number, matching[0], matching[0], of, reference, everywhere=everywhere or of is not None)
@@ -289,7 +293,8 @@ COMMANDS = (
     Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
             ("awatch x",), "tensor", keeps=True),
     Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
-            " fails, or at a divergence from a recorded run. A nan or inf counts where a node that reads none"
+            " fails, or at a divergence from a recorded run or from what `against`"
+            " names. A nan or inf counts where a node that reads none"
             " writes it; `everywhere`, or at a named node, also where one is passed on.",
             "WHAT [FILE] [everywhere|at NODE] [if EXPR]", (), ("catch nan", "catch nan everywhere",
              "catch overflow at op:Exp", "catch inf if $op == 'Div'", "catch divergence run.trace"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -44,7 +45,8 @@ def opened(
     given = named_inputs(model, inputs)
     if seed is not None:
         given = {**given, **random_inputs(model, seed, given, sizes)[0]}
-    return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
+    session = opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
+    return replace(session, source=path)
 
 
 @paused()
@@ -69,7 +71,8 @@ def recorded(
             for entry in (entries if isinstance(entries, list) else [])
         }
     reuse = record.head.get("allocation") == "arena"
-    return opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
+    session = opened_model(model, given, schedule, reuse=reuse, budget=budget, limit=limit, kept=kept)
+    return replace(session, source=path)
 
 
 def _input_name(model: Model, entry: Json) -> str:

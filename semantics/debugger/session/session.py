@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from ...machine.phases import Select
@@ -12,6 +13,7 @@ from ...machine.state import State, node_path
 from ...model.graph import Model, NodeId
 from ...model.path import quote
 from ...operators.application import Stuck
+from ..against.judging import Comparison
 from ..display.answers import Answer, Where
 from ..display.listing import Listing, listing
 from ..expressions import Context, Expression, Name, parse
@@ -52,7 +54,8 @@ class Session:
     listed: the line at which `list` goes on, 0 where it begins at the position. displays: expressions that are shown at
     each stop, by number. follows: command lines that follow a stop, by its number. aliases: command lines by the name
     that stands for them. log: what a session that is saved has to do again. interrupted: whether the execution is to
-    stand still.
+    stand still. source: the file of the model, where there is one. against: the reference to compare with, and what is
+    tolerated.
     """
 
     history: History
@@ -70,6 +73,8 @@ class Session:
     aliases: Mapping[str, str] = field(default_factory=dict)
     log: tuple[Said, ...] = ()
     interrupted: Interrupted = lambda: False
+    source: Path | None = None
+    against: Comparison | None = None
 
     @property
     def moment(self) -> Moment:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import ModelError, Unsupported
 from ...machine.execution import Limits, run
 from ...machine.phases import Apply, Observer, Phase
+from ...machine.report import why
 from ...machine.state import State
 from ...model.graph import Model
 from ...model.values import Value
@@ -67,11 +68,6 @@ class MachineSession:
     def _run(self, feeds: Values, watch: Watch | None) -> Values | Failure:
         done = limited_run(self.model, feeds, watch)
         return done if isinstance(done, Failure) or watch is None else watch.values
-
-
-def why(stuck: Stuck) -> str:
-    """Why the specification gives no result, on one line: the rule, what it demands, the values that break it."""
-    return f"{stuck.rule}: {' '.join(it for it in (stuck.premise, stuck.message) if it)}"
 
 
 def _failed(error: Exception) -> Failure:

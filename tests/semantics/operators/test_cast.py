@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from onnx import TensorProto
-from sonnx.checker.runtimes.differential.judging import Applied, Standing, applied, judge
+from sonnx.semantics.machine.judging import Applied, Standing, applied, judge
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.operators.application import Application
 from tables import table

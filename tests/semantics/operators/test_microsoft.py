@@ -19,7 +19,7 @@ from onnx import TensorProto, helper, numpy_helper
 from sampling import CAMPAIGN
 from sonnx.checker.certification.certifier import certify
 from sonnx.checker.certification.report import RuleVerdict, Verdict
-from sonnx.checker.runtimes.differential.judging import Standing
+from sonnx.semantics.machine.judging import Standing
 from sonnx.semantics.operators.application import Application, Outputs
 from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.spec.cli import run

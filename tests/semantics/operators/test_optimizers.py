@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sampling import seeds
-from sonnx.checker.runtimes.differential import judging
+from sonnx.semantics.machine import judging
 from sonnx.semantics.operators.application import Application
 from tables import table
 

@@ -16,9 +16,9 @@ from sonnx.checker.runtimes.conformance.reports import Conformance, ledger_lines
 from sonnx.checker.runtimes.conformance.running import conform
 from sonnx.checker.runtimes.conformance.suites import references
 from sonnx.checker.runtimes.deviations.standing import is_telling, pairs
-from sonnx.checker.runtimes.differential.judging import Difference, Judged, Shown
 from sonnx.checker.runtimes.differential.outcomes import Case, Class, Result
 from sonnx.semantics.errors import ModelError
+from sonnx.semantics.machine.judging import Difference, Judged, Shown
 from sonnx.semantics.runtimes.engines.protocol import Failure, Kind, Source, Values
 from tables import table
 

@@ -7,7 +7,7 @@ from onnx import parser
 from planted_engines import Fault, Planted, dropped_term, one_bit, other_order, outside
 from sonnx.checker.runtimes.differential.chaining import Chained, chained
 from sonnx.checker.runtimes.differential.comparison import CaseComparison, Verdict, compare
-from sonnx.checker.runtimes.differential.judging import Standing
+from sonnx.semantics.machine.judging import Standing
 from sonnx.semantics.operators.compiled.elements.bounds.spellings import allowed_texts
 from sonnx.semantics.runtimes.engines.own import MACHINE
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Source, Values

@@ -14,10 +14,10 @@ from onnx import helper
 from random_draws import VERSIONS, case
 from sampling import left, sampled
 from sonnx.checker.runtimes.differential.comparison import Verdict, compare
-from sonnx.checker.runtimes.differential.judging import Applied, Judged, Standing, applied, judge
 from sonnx.checker.runtimes.differential.outcomes import Class, judge_engines
 from sonnx.semantics.commands.replay import replay
 from sonnx.semantics.commands.run import run
+from sonnx.semantics.machine.judging import Applied, Judged, Standing, applied, judge
 from sonnx.semantics.operators.application import Application
 from sonnx.semantics.runtimes.engines.registry import engine
 

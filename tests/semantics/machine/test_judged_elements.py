@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ml_dtypes
 import numpy as np
-from sonnx.checker.runtimes.differential.judging import same, shown, ulps
 from sonnx.checker.runtimes.differential.special_values import special
+from sonnx.semantics.machine.judging import same, shown, ulps
 from sonnx.semantics.model.elements import DTYPES
 from tables import table
 

@@ -11,18 +11,19 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-from sonnx.semantics.errors import Unsupported
-from sonnx.semantics.machine.inputs import type_text
-from sonnx.semantics.machine.memory import type_of
-from sonnx.semantics.model.elements import BITS, element_of
-from sonnx.semantics.model.schemas import draws
-from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
-from sonnx.semantics.operators.application import Application, Outputs, Stuck
-from sonnx.semantics.operators.compiled import bound, ieee
-from sonnx.semantics.operators.compiled.bound import Allowed, Bound
-from sonnx.semantics.operators.compiled.elements.bounds import verdict as bound_verdict
-from sonnx.semantics.operators.compiled.elements.bounds.spellings import allowed_texts
-from sonnx.semantics.runtimes.engines.own import why
+
+from ..errors import Unsupported
+from ..model.elements import BITS, element_of
+from ..model.schemas import draws
+from ..model.values import Array, Map, Optional, Sequence, Value
+from ..operators.application import Application, Outputs, Stuck
+from ..operators.compiled import bound, ieee
+from ..operators.compiled.bound import Allowed, Bound
+from ..operators.compiled.elements.bounds import verdict as bound_verdict
+from ..operators.compiled.elements.bounds.spellings import allowed_texts
+from .inputs import type_text
+from .memory import type_of
+from .report import why
 
 # ---- Single elements ----------------------------------------------------------------------------
 
