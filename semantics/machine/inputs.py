@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import ModelError
-from ..model.elements import BITS, DTYPES, byte_size, dtype_of, element_of
+from ..model.elements import BITS, DTYPES, byte_size, dtype_of, element_of, integer_range, is_integer
 from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Map, Optional, Sequence, Value
@@ -63,7 +63,7 @@ def bound_inputs(model: Model, inputs: Mapping[str, Value]) -> dict[TensorId, Va
         if objection:
             raise ModelError(f"the input {quote(name)}, {type_text(stated)}, {objection}")
         bound[t] = _kept(value)
-        wrong = None if stated is None else contradiction("input", name, value, stated, sizes)
+        wrong = stated and (contradiction("input", name, value, stated, sizes) or _entry(name, value, stated))
         if wrong is not None:
             raise ModelError(wrong)
     return bound
@@ -93,13 +93,23 @@ def _objection(value: object) -> str:
             return "" if value.item is None else _objection(value.item)
         case Map():
             keys = [key for key, _ in value.items]
-            kind = bytes if value.key == "string" else int
-            if not all(type(key) is kind for key in keys) or keys != sorted(set(keys)):
+            if not all(_is_key(key, value.key) for key in keys) or keys != sorted(set(keys)):
                 return f"is a map whose keys are no {value.key} in ascending order, each once: sort its items"
             return next(filter(None, (_objection(item) for _, item in value.items)), "")
         case _:
             advice = "give a NumPy array, or a Sequence, Optional or Map of sonnx.semantics.model.values"
             return f"is given as an object of the Python type {type(value).__name__}: {advice}"
+
+
+def _is_key(key: object, element: str) -> bool:
+    """True if an object of a caller is a key of a map with keys of this type."""
+    if element == "string":
+        return type(key) is bytes
+    dtype = DTYPES.get(element)
+    if type(key) is not int or dtype is None or not is_integer(dtype):
+        return False
+    low, high = integer_range(dtype)
+    return low <= key <= high
 
 
 def _kept(value: Value) -> Value:
@@ -139,6 +149,34 @@ def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: 
                     f" {before}: {type_text(stated)}, {come} {list(type_.shape)}"
                 )
     return None
+
+
+def _entry(name: str, value: Value, stated: ValueType) -> str | None:
+    """In what an entry of an input contradicts the declared rank and sizes, which certificates take for granted; None
+    where all fit. A dimension variable admits any size: in ONNX's tests of SequenceMap it differs from entry to entry.
+    """
+    inner = stated.inner
+    match value:
+        case Sequence():
+            items = value.items
+        case Optional():
+            items = () if value.item is None else (value.item,)
+        case Map():
+            items = tuple(item for _, item in value.items)
+            if any(isinstance(item, np.ndarray) and item.size != 1 for item in items):
+                return f"the input {quote(name)} holds a map with values that are no single elements"
+        case _:
+            if stated.shape is None or _admits(value.shape, stated.shape):
+                return None
+            return f"the input {quote(name)} holds {type_text(type_of(value))}, expected {type_text(stated)}"
+    entries = (_entry(name, item, inner) for item in items if inner is not None)
+    return next(filter(None, entries), None)
+
+
+def _admits(shape: tuple[int, ...], stated: tuple[int | str | None, ...]) -> bool:
+    """True if a shape has the declared number of axes and the sizes that are declared as numbers."""
+    wanted = [size if isinstance(size, int) and size >= 0 else None for size in stated]
+    return len(shape) == len(wanted) and all(w in (None, size) for size, w in zip(shape, wanted, strict=True))
 
 
 def contradicted(

@@ -96,6 +96,7 @@ def put(walk: Derivation, n: int, rule: str, sentence: str, kind: str, goal: Goa
 def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
     """The content of a tensor from now on; of an open shape what the model declares."""
     if isinstance(content, Entries | Listed):
+        compared(walk, n, t, content)
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
@@ -139,8 +140,9 @@ def compared(walk: Derivation, n: int, t: int, content: Content) -> None:
         own = declared.tensor_type
         if isinstance(content, Open) and not content.data and own.HasField("shape") and text_of(walk, n) is not None:
             put(walk, n, SHAPES, SAID[SHAPES], "require", content)
-        if isinstance(content, Tensor):
+        if not isinstance(content, Open):
             _typed(walk, n, content.kind, NAMES.get(own.elem_type, "") if own.elem_type else "")
+        if isinstance(content, Tensor):
             if own.HasField("shape") and content.shape is not None:
                 _compare(walk, n, content.shape, own.shape, around)
             elif own.HasField("shape") and not content.on_data and text_of(walk, n) is not None:

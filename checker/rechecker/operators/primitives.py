@@ -425,10 +425,25 @@ PLAIN = re.compile(r"(?!.*(\(\?|[*+?][*+]|\)[*+]))[A-Za-z0-9.()\[\]|?*+-]{1,200}
 def _matches(arguments: Arguments, run: Run) -> Value:
     texts = [item.value if isinstance(item, Element) else None for item in arguments]
     match texts:
-        case [str() as text, str() as pattern] if PLAIN.fullmatch(pattern) and len(text) < 1000 and text.isascii():
-            with suppress(re.error):
-                return Element("bool", re.fullmatch(pattern, text) is not None)
+        case [str() as text, str() as pattern]:
+            if (
+                PLAIN.fullmatch(pattern)
+                and len(text) < 1000
+                and (text.isascii() or "." not in pattern.replace("[.]", ""))
+            ):
+                with suppress(re.error):
+                    return Element("bool", re.fullmatch(pattern, text) is not None)
+            raise Open("whether a text matches a pattern is not derived here, for one that is long or no plain one")
     return _of_strings("matches", "bool")(arguments, run)
+
+
+def _is_pattern(arguments: Arguments, run: Run) -> Value:
+    if isinstance(pattern := arguments[0], str):
+        if PLAIN.fullmatch(pattern):
+            with suppress(re.error):
+                return bool(re.compile(pattern))
+        raise Open("which texts are patterns of RE2 is derived for plain ones only")
+    return Unknown(f"is_pattern({shown(arguments[0])})")
 
 
 def _reinterpret(arguments: Arguments, run: Run) -> Value:
@@ -546,7 +561,7 @@ PRIMITIVES: Mapping[str, Primitive] = {
     )},
     **{name: _of_strings(name, "string") for name in ("joined", "piece", "lowercase", "uppercase")},
     "pieces": _of_strings("pieces", "int64"), "matches": _matches,
-    "is_pattern": lambda arguments, run: Unknown(f"is_pattern({shown(arguments[0])})"),
+    "is_pattern": _is_pattern,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes,
     "lower": _lower, "einsum_labels": _einsum(0), "einsum_outputs": _einsum(1),
     "einsum_term": _einsum(2),

@@ -100,7 +100,8 @@ def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> L
     if inner.WhichOneof("value") in ("sequence_type", "optional_type"):
         form = _list_of(walk, t, inner, f"inner.{name}")
     elif inner.WhichOneof("value") == "map_type":
-        form = _columns(walk, t, inner, f"inner.{name}")
+        columns = _columns(walk, t, inner, f"inner.{name}")
+        form = Tensor("", "", None, reason=columns.reason) if isinstance(columns, Open) else columns
     elif not inner.tensor_type.HasField("shape"):
         form = Tensor("", kind_of(inner), None, reason="the entries are declared without a shape")
     else:
@@ -111,8 +112,13 @@ def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> L
     return Listed(kind_of(declared), length, (form,))
 
 
-def _columns(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Entries:
+def _columns(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Entries | Open:
     """A map by its declaration: its keys, and the values at them."""
+    values = declared.map_type.value_type
+    if not values.HasField("tensor_type") or any(
+        not dim.HasField("dim_value") or dim.dim_value != 1 for dim in values.tensor_type.shape.dim
+    ):
+        return Open("a map is declared whose values are no single elements")
     length = walk.run.symbol("data", f"t{t}.{name}", 0)
     kinds = NAMES.get(declared.map_type.key_type, ""), kind_of(declared.map_type.value_type)
     return Entries.of(kind_of(declared), tuple(Tensor("", kind, (length,)) for kind in kinds))

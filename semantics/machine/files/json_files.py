@@ -5,6 +5,7 @@ is a list, an optional null or what it holds, a map an object, whose keys are te
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Final
 
@@ -18,6 +19,7 @@ from ...model.values import Array, Map, Optional, Sequence, Value
 from ..inputs import type_text
 
 _FLOATS: Final = frozenset(("float", "double", "float16", "bfloat16"))
+_NUMERAL: Final = re.compile("-?[0-9]{1,20}")  # int() reads more: other digits, blanks, signs, bars
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 
@@ -29,7 +31,11 @@ def read_json(path: Path, declared: ValueType | None) -> Value:
         data: Json = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise ModelError(f"it is no JSON ({' '.join(str(error).split())[:200]})") from None
-    return value_of(data, declared)
+    try:
+        return value_of(data, declared)
+    except (ValueError, OverflowError, RecursionError) as error:  # half a pair of surrogates, 10^400, more than 64 axes
+        said = " ".join(str(error).split())[:200]
+        raise ModelError(f"it holds nothing that is {type_text(declared)} ({said})") from None
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -64,11 +70,8 @@ def value_of(data: Json, declared: ValueType) -> Value:
 def _key(text: str, declared: ValueType) -> int | bytes:
     if declared.element == "string":
         return text.encode("utf-8", "surrogateescape")
-    try:
-        number = int(text)
-        low, high = integer_range(dtype_of(declared.element))
-    except ValueError:
-        raise ModelError(f"the key {quote(text)} is no {declared.element}") from None
+    low, high = integer_range(dtype_of(declared.element))
+    number = int(text) if _NUMERAL.fullmatch(text) else high + 1
     if not low <= number <= high:
         raise ModelError(f"the key {quote(text)} is no {declared.element}")
     return number
@@ -78,8 +81,9 @@ def _tensor(data: Json, declared: ValueType) -> Array:
     shape = _shape(data)
     entries = _flat(data)
     made = np.empty(len(entries), dtype_of(declared.element))
-    for position, entry in enumerate(entries):
-        made[position] = _element(entry, declared.element)
+    with np.errstate(over="ignore"):  # a number beyond the type is infinite in it
+        for position, entry in enumerate(entries):
+            made[position] = _element(entry, declared.element)
     made = made.reshape(shape)
     made.flags.writeable = False
     return made

@@ -1177,8 +1177,10 @@ def _listed(
 
 def _columns(walk: Walk, t: TensorId, declared: ValueType, name: str) -> contents.Content:
     """A map of which the caller chooses what is in it: its keys, and the values at them. name: of their number."""
-    length = free(walk, f"t{t}.{name}")
     inner = declared.inner or ValueType("unset")
+    if inner.kind != "tensor" or any(size != 1 for size in inner.shape or ()):
+        return contents.Content(f"t{t}", "", None, reason="a map is declared whose values are no single elements")
+    length = free(walk, f"t{t}.{name}")
     columns = tuple(contents.Content("", element, (length,)) for element in (declared.element, inner.element))
     return contents.Content(f"t{t}", type_name(declared), None, items=contents.Items(2, columns))
 

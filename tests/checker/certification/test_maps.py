@@ -102,3 +102,27 @@ def test_models_that_read_maps_are_judged_by_what_their_texts_require(tmp_path: 
             assert [rule.id.rpartition("/")[2] for rule in report.rules if rule.verdict == "obligation"] == obligations
         found = recheck(seal(certificate(report)), path)
         assert found.outcome is Outcome.CONFIRMED, (op_type, attributes, found.reasons)
+
+
+def test_a_map_to_tensors_of_several_elements_is_no_map_of_the_operators(tmp_path: Path) -> None:
+    """Their text reads one element at each key: with others a run is refused, so nothing is said to conform."""
+    for shape, verdict in (([], "CONFORMS"), ([1], "CONFORMS"), ([2], "UNDECIDED"), (["N"], "UNDECIDED")):
+        path = reader(tmp_path, "DictVectorizer", NUMBER, int64_vocabulary=[1, 2])
+        proto = onnx.load(path)
+        held = helper.make_tensor_type_proto(TensorProto.FLOAT, shape)
+        proto.graph.input[0].type.CopyFrom(helper.make_map_type_proto(NUMBER, held))
+        onnx.save(proto, path)
+        report = certify(path, witnesses=True)
+        assert report.verdict == verdict, shape
+        assert recheck(seal(certificate(report)), path).outcome is not Outcome.REFUTED
+
+
+def test_a_list_that_is_declared_as_a_tensor_is_seen_by_both(tmp_path: Path) -> None:
+    path = classifier(tmp_path, TensorProto.INT64)
+    proto = onnx.load(path)
+    proto.graph.output[1].type.CopyFrom(helper.make_tensor_type_proto(TensorProto.FLOAT, []))
+    onnx.save(proto, path)
+    report = certify(path, witnesses=True)
+    assert "types" in [rule.id for rule in report.rules if rule.verdict == "violated"]
+    found = recheck(seal(certificate(report)), path)
+    assert found.outcome is Outcome.CONFIRMED, found.reasons

@@ -418,3 +418,40 @@ def test_an_obligation_is_derived_where_it_is_stated(name: str, tmp_path: Path) 
     assert report.verdict == "CONFORMS"
     found = recheck(seal(certificate(report)), path)
     assert found.outcome is Outcome.CONFIRMED, found.reasons
+
+
+def _spelled(text: str) -> onnx.ModelProto:
+    nodes = [
+        helper.make_node(
+            "Constant", [], ["c"], value=helper.make_tensor("c", TensorProto.STRING, [1], [text.encode()])
+        ),
+        helper.make_node("Cast", ["c"], ["y"], to=FLOAT),
+        helper.make_node("Add", ["x", "y"], ["z"]),
+    ]
+    return _model(nodes, [_value("x", [1])], [_value("z", [1])])
+
+
+def _matched(pattern: str) -> onnx.ModelProto:
+    node = helper.make_node("RegexFullMatch", ["x"], ["y"], pattern=pattern)
+    return _model([node], [_value("x", [1], TensorProto.STRING)], [_value("y", [1], TensorProto.BOOL)])
+
+
+@pytest.mark.parametrize(
+    ("proto", "outcome"),
+    [
+        (_spelled("\u0661"), Outcome.CONFIRMED),  # Python reads this digit as 1
+        (_spelled("1"), Outcome.CONFIRMED),
+        (_spelled("9" * 2000), Outcome.NOT_CHECKED),
+        (_matched("a+[bc]"), Outcome.CONFIRMED),
+        (_matched("["), Outcome.NOT_CHECKED),
+    ],
+)
+def test_what_a_constant_text_comes_to_is_not_left_to_data(
+    proto: onnx.ModelProto, outcome: Outcome, tmp_path: Path
+) -> None:
+    """An obligation on a constant would be confirmed though no data meet it."""
+    path = tmp_path / "model.onnx"
+    onnx.save(proto, path)
+    found = recheck(seal(certificate(certify(path, rules=["domain"], witnesses=True))), path)
+    assert found.outcome is outcome, found.reasons
+    assert not any("derived as obligation" in reason for reason in found.reasons)

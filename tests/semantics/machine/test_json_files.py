@@ -42,6 +42,13 @@ BAD: list[tuple[str, ValueType, str]] = [
     ("[128]", INT8, "no int8"),
     ("[true]", FLOAT, "no float"),
     ('{"a": 1}', FLOAT, "no float"),
+    ('{"1_0": 1}', ValueType("map", "int64", inner=FLOAT), "no int64"),
+    ('{" 1": 1}', ValueType("map", "int64", inner=FLOAT), "no int64"),
+    ('{"\u0661": 1}', ValueType("map", "int64", inner=FLOAT), "no int64"),
+    ("9" * 400, FLOAT, "it holds nothing that is float"),
+    ("[" * 70 + "]" * 70, FLOAT, "it holds nothing that is float"),
+    ("[" * 900 + "]" * 900, FLOAT, "it holds nothing that is float|no JSON"),
+    ('"\\ud800"', TEXT, "it holds nothing that is string"),
     ("1", TEXT, "no string"),
 ]
 

@@ -12,7 +12,7 @@ from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.inputs import bound_inputs, random_inputs
 from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.graph import Model, ValueType
-from sonnx.semantics.model.values import Sequence, identical
+from sonnx.semantics.model.values import Map, Sequence, identical
 
 
 @pytest.fixture
@@ -126,3 +126,39 @@ def test_a_sequence_input_is_drawn_with_one_item(models: ModuleType) -> None:
     drawn, _ = random_inputs(model, 1)
     bound_inputs(model, drawn)
     assert isinstance(drawn["x"], Sequence) and len(drawn["x"].items) == 1
+
+
+FLOAT = ValueType("tensor", "float")
+
+
+def taking(kind: Any) -> Model:
+    """A model whose input has this type; no run of it is meant."""
+    node = helper.make_node("Identity", ["x"], ["y"])
+    outputs = [helper.make_value_info("y", kind)]
+    graph = helper.make_graph([node], "g", [helper.make_value_info("x", kind)], outputs)
+    return load_proto(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10))
+
+
+def test_entries_have_the_declared_sizes_which_the_certifier_takes_for_granted() -> None:
+    asked = taking(helper.make_sequence_type_proto(helper.make_tensor_type_proto(TensorProto.FLOAT, [2, "N"])))
+    for shapes, words in (([(2, 3), (2, 5)], ""), ([(2, 3), (3, 3)], r"float\[3, 3\]"), ([(2,)], r"float\[2\]")):
+        value = Sequence(FLOAT, tuple(np.zeros(shape, np.float32) for shape in shapes))
+        if not words:
+            assert bound_inputs(asked, {"x": value})
+            continue
+        with pytest.raises(ModelError, match=rf"holds {words}, expected float\[2, N\]"):
+            bound_inputs(asked, {"x": value})
+
+
+def test_keys_are_of_their_type_and_values_single_elements() -> None:
+    held = helper.make_tensor_type_proto(TensorProto.FLOAT, None)
+    asked = taking(helper.make_map_type_proto(TensorProto.INT64, held))
+    one = np.zeros((), np.float32)
+    assert bound_inputs(asked, {"x": Map("int64", FLOAT, ((-(2**63), one), (2**63 - 1, one)))})
+    for key, value, words in (
+        (2**63, one, "keys"),
+        (True, one, "keys"),
+        (1, np.zeros(2, np.float32), "single elements"),
+    ):
+        with pytest.raises(ModelError, match=words):
+            bound_inputs(asked, {"x": Map("int64", FLOAT, ((key, value),))})
