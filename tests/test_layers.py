@@ -204,6 +204,8 @@ def test_the_command_reaches_no_more_than_the_rechecker() -> None:
     assert own(reaches("checker.commands.recheck")) - own(reaches("checker.rechecker")) == {
         "checker.commands",
         "checker.commands.recheck",
+        "spec",
+        "spec.project",
     }
 
 

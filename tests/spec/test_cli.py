@@ -396,7 +396,7 @@ def test_spec_render_writes_the_site_with_its_examples(tmp_path: Path, monkeypat
 
     def site(_specification: object, texts: dict[str, str], examples: tuple[object, ...], *made: object) -> object:
         assert texts == read_texts() and repr(examples) == repr(read_examples())  # some hold NaN
-        assert made == (executor(), ("a session",))
+        assert made[:2] == (executor(), ("a session",))
         return {"index.html": "a page", "below/page.html": "another one"}
 
     monkeypatch.setattr("sonnx.spec.render.site.site", site)

@@ -220,7 +220,7 @@ def _sized(walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...] | None) ->
     if max(fixed, default=0) >= MOST or (len(fixed) == len(shape) and prod(fixed) >= MOST):
         shown = _spelled(tuple(size if isinstance(size, int) else None for size in shape))
         said = f"{walk.model.tensors[t].path} has the shape {shown}"
-        walk.known.instances.append(Instance(n, operator, SIZED, FALSE, reason=said))
+        walk.known.instances.append(OpenRequirement(n, operator, SIZED, FALSE, reason=said))
 
 
 def _spelled(shape: tuple[int | str | None, ...]) -> str:

@@ -295,6 +295,11 @@ CASES: list[tuple[str, Change, str]] = [
     ("body/lists", scan(["A", "X"], scan_input_axes=[0, 1]), "/5:Scan"),
     ("body/lists", scan(["A", "X"], scan_output_directions=[2]), "/5:Scan"),
     (
+        "operator/own",
+        lambda m: node(m, "SimplifiedLayerNormalization", ["T", "W"], ["Z"]),
+        "/5:SimplifiedLayerNormalization",
+    ),
+    (
         "arity/outputs",
         lambda m: node(m, "BatchNormalization", ["A", "W", "W", "W", "W"], ["Z", "M"]),
         "/5:BatchNormalization",

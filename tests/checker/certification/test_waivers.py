@@ -108,6 +108,7 @@ WAIVABLE = frozenset(
         "NoOmittedPort",
         "NodeConnected",
         "NodeHasOutput",
+        "OperatorOfOnnx",
         "NodeNamesUnique",
         "NodeNotIdle",
         "NodesSorted",
