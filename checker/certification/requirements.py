@@ -111,7 +111,7 @@ SIZES = _Wording(
     "No tensor has 2^48 elements, and no size of one is so large.",
     "spec/profiles/domain.sonnx",
     "All that is decided of sizes is decided below that: a machine whose memory holds more is not known. It is listed"
-    " where a node gives a tensor that is larger for all data and open sizes; open ones are taken to be below it.",
+    " where a node gives, or reads from a caller, a tensor whose fixed sizes say so; open ones are taken to suit it.",
 )
 MADE = _Wording(
     "data-shapes",

@@ -100,7 +100,7 @@ def settle(walk: Derivation, n: int, t: int, content: Content) -> None:
         walk.contents[t] = content
         return
     shape = content.shape if isinstance(content, Tensor) else None
-    _sized(walk, n, shape)
+    sized(walk, n, content)
     kind = content.kind if isinstance(content, Tensor) else ""
     reason = content if isinstance(content, Open) else Open(content.reason, content.on_data)
     for around, declared in walk.stated.get(t, ()):
@@ -154,7 +154,9 @@ def _typed(walk: Derivation, n: int, kind: str, stated: str) -> None:
         put(walk, n, TYPES, SAID[TYPES], "require", kind == stated)
 
 
-def _sized(walk: Derivation, n: int, shape: Sequence[Int] | None) -> None:
+def sized(walk: Derivation, n: int, content: Content | None) -> None:
+    """Notes a tensor that node n gives, or that a caller gives to it, and that is larger than what is derived here."""
+    shape = content.shape if isinstance(content, Tensor) else None
     fixed = [size for size in shape or () if isinstance(size, int)]
     whole = shape is not None and len(fixed) == len(shape)
     if text_of(walk, n) is not None and (any(size >= MOST for size in fixed) or (whole and prod(fixed) >= MOST)):

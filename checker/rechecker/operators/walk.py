@@ -19,7 +19,7 @@ from ..facts import order
 from ..paths import quoted
 from .control import BODIES
 from .formulas import Int, Symbol, poly
-from .knowledge import Content, Derivation, Limits, note, nothing, settle, text_of
+from .knowledge import Content, Derivation, Limits, note, nothing, settle, sized, text_of
 from .lists import NAMES, VARIES, kind_of
 from .node import Goal, Site, compose, examine
 from .schema import defaults, tensor, written
@@ -209,7 +209,10 @@ def _node(walk: Derivation, n: int) -> None:
     def judge(position: int, goal: Goal) -> None:
         note(walk, n, operator, position, goal)
 
-    for t, value in zip(node.outputs, examine(site, walk.run, judge), strict=True):
+    outputs = examine(site, walk.run, judge)
+    for t in dict.fromkeys(t for t in node.inputs if t is not None and t in walk.graph.reading.graphs[0].inputs):
+        sized(walk, n, walk.contents.get(t))
+    for t, value in zip(node.outputs, outputs, strict=True):
         if t is not None:
             settle(walk, n, t, value if isinstance(value, Tensor | Entries | Listed | Open) else Open("no tensor"))
     return None

@@ -449,6 +449,8 @@ LARGE = {
     "Tile": ("(float[2] X) => (float[a] Y) <int64[1] R = {%d}> { Y = Tile (X, R) }", 2**47),
     "Range": ("() => (int64[a] Y) <int64 A = {0}, int64 B = {%d}, int64 C = {1}> { Y = Range (A, B, C) }", 2**48),
     "an input": ("(float[%d] X) => (float[a] Y) { Y = Relu (X) }", 2**48),
+    "an input alone": ("(float[%d] X) => (float Y) { Y = ReduceSum <keepdims = 0> (X) }", 2**48),
+    "an input of two sizes": ("(float[16777216,%d] X) => (float Y) { Y = ReduceSum <keepdims = 0> (X) }", 2**24),
     "a body": (
         "(bool c) => (float[a] Y) { Y = If (c) <then_branch = t () => (float[a] Z) <int64[1] S = {%d}>"
         " { Z = ConstantOfShape (S) }, else_branch = e () => (float[a] W) <int64[1] O = {1}>"
