@@ -88,7 +88,11 @@ def _unlike(session: Session, reference: Against, state: State) -> Iterator[str]
     """The inputs and stored tensors that are others in the reference."""
     inputs = set(session.model.graphs[0].inputs)
     for t, tensor in enumerate(session.model.tensors):
-        if tensor.path not in reference.values or not (t in inputs or stored_region(state, t) is not None):
+        if tensor.path not in reference.values:
+            if t in inputs:
+                yield f"the input {tensor.path} is not in the reference: it is taken to be the same"
+            continue
+        if t not in inputs and stored_region(state, t) is None:
             continue
         region = region_of(state, t) or stored_region(state, t)
         here, there = None if region is None else load_value(state.store, region), reference.value(tensor.path)
@@ -208,8 +212,9 @@ def _summary(session: Session, comparison: Comparison, rows: list[Held]) -> tupl
     counts = ", ".join(f"{verdicts[it]} {it}" for it in Verdict if verdicts[it]) or "nothing"
     history = session.history
     met = {it.tensor for it in rows}
-    lacking = [path for path in _written(session) if path not in met]
-    lines = [f"{len(rows)} tensors compared in {history.last} steps: {counts}"]
+    written = tuple(_written(session))
+    lacking = [path for path in written if path not in met]
+    lines = [f"compared in {history.last} steps: {counts}"]
     if lacking:
         lines.append(f"{len(lacking)} that the run writes are not in the reference, the first {lacking[0]}")
     undecided = next((it for it in rows if it.verdict is Verdict.UNDECIDED), None)
@@ -217,7 +222,7 @@ def _summary(session: Session, comparison: Comparison, rows: list[Held]) -> tupl
         lines.append(
             f"undecided at step {undecided.step}, {undecided.tensor}: {undecided.note}; --tolerance decides it"
         )
-    here, there = _runs(_written(session)), _runs(comparison.reference.values)
+    here, there = _runs(written), _runs(comparison.reference.values)
     lines += [
         f"{body} ran {here[body]} times here, {there[body]} times in the reference"
         for body in here
