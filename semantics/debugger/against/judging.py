@@ -60,7 +60,8 @@ def tolerance_of(text: str) -> Tolerance:
 class Verdict(StrEnum):
     """The standing of a tensor of the reference to this run."""
 
-    SAME = "same bits"
+    SAME = "same"
+    """The same bits, where any NaN is any other."""
     DEFINED = "as defined"
     """Other bits than here, and just what the definition gives for the values that the reference had."""
     WITHIN = "within the bound"
@@ -112,7 +113,7 @@ class Held:
         """What was found, for a person."""
         at = "" if self.element is None else str(list(self.element))
         if not self.here:
-            return f"{self.node} writes {self.tensor}: {self.verdict}: {self.note}"
+            return f"{self.node} writes {self.tensor}: {self.verdict}{f': {self.note}' if self.note else ''}"
         apart = "" if self.ulps is None else f", {self.ulps} ULP apart"
         ratio = "" if self.ratio is None else f", {self.ratio:.3g} times what is allowed"
         ratio = ", where one value alone is allowed" if self.ratio == math.inf else ratio
@@ -246,6 +247,8 @@ def _said(row: Held, by: Judged | _Open | None, *, alike: bool = False) -> Held:
                 return row
             seen = by.first or by.worst
             own = "" if seen is None else f"the definition gives {seen.expected.decimal} for the reference's own inputs"
+            if verdict is Verdict.UNDECIDED:
+                own = f"no bound is known here; {own}" if own else "no bound is known here"
             return replace(row, verdict=verdict, ratio=by.ratio, note=by.note or own)
         case _Open():
             return row if alike else replace(row, verdict=by.verdict, note=by.why)

@@ -130,7 +130,8 @@ def _first_against(session: Session, comparison: Comparison) -> Outcome:
             there = moved(session, row.step)
             return Outcome(there, Stop("catch", where(there), (hit_of(row, 0),)))
         rows.append(row)
-    return Outcome(session, Note(("no step is outside of what is allowed", *_summary(session, comparison, rows))))
+    first = "no step is outside of what is allowed" if rows else "nothing was compared"
+    return Outcome(session, Note((first, *_summary(session, comparison, rows))))
 
 
 def _rows(session: Session, comparison: Comparison) -> Iterator[Held]:
@@ -184,7 +185,7 @@ def _difference(difference: Difference | None, one: str, other: str) -> Answer:
 
 def _diff(session: Session, text: str) -> Answer:
     if text.strip() not in ("", "all"):
-        raise Refused("diff takes nothing, or all: rows with the same bits too")
+        raise Refused("diff takes nothing, or all: those that are the same too")
     comparison = _compared(session)
     rows = list(_rows(session, comparison))
     shown = rows if text.strip() else [it for it in rows if it.verdict is not Verdict.SAME]
@@ -215,6 +216,8 @@ def _summary(session: Session, comparison: Comparison, rows: list[Held]) -> tupl
     written = tuple(_written(session))
     lacking = [path for path in written if path not in met]
     lines = [f"compared in {history.last} steps: {counts}"]
+    if verdicts[Verdict.DEFINED]:
+        lines.append(f"{Verdict.DEFINED}: another value than here, and the one that the reference's own inputs give")
     if lacking:
         lines.append(f"{len(lacking)} that the run writes are not in the reference, the first {lacking[0]}")
     undecided = next((it for it in rows if it.verdict is Verdict.UNDECIDED), None)
@@ -265,6 +268,6 @@ COMMANDS = (
             " or say where this run, or a second recorded one, first has other bits than a recorded one.",
             "[TRACE [TRACE]]", (), ("first-diff", "first-diff run.trace"), "file"),
     Command("diff", answered(_diff), "Each tensor that the run writes beside the reference: the worst element, the"
-            " distance in ULP, the part of the bound or tolerance, the verdict; `all`: those with the same bits too.",
+            " distance in ULP, the part of the bound or tolerance, the verdict; `all`: those that are the same too.",
             "[all]", (), ("diff", "diff all")),
 )  # fmt: skip

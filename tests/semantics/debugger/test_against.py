@@ -93,7 +93,7 @@ def test_a_wrong_weight_is_found_in_two_commands(capsys: pytest.CaptureFixture[s
     shown = capsys.readouterr().out
     assert 'the stored /"W1" is another one in the reference: 1 of 25 elements' in shown
     assert '(sonnx 0) first-diff\ncatch: /2:MatMul writes /"m1"[' in shown and "outside the bound" in shown
-    assert "compared in 6 steps: 2 same bits, 3 as defined, 1 outside the bound" in shown
+    assert "compared in 6 steps: 2 same, 3 as defined, 1 outside the bound" in shown
 
 
 @pytest.mark.skipif(not LENET.is_file(), reason="the shared models are not at ../shared/models")
@@ -195,7 +195,7 @@ def test_bodies_and_calls_are_found_where_a_node_more_has_moved_them(kind: str) 
     traced(model(MORE), "more")
     found = answer(session(NESTED, GIVEN), f"against more.{kind}")[0]
     got = answer(found, "first-diff")[1]
-    assert isinstance(got, Note) and "compared in 25 steps: 31 same bits" in got.lines
+    assert isinstance(got, Note) and "compared in 25 steps: 31 same" in got.lines
     assert '1 of its tensors match none here: /"aa"' in got.lines
 
 
@@ -229,6 +229,13 @@ def test_a_value_of_another_type_or_shape_is_a_difference_with_both_types() -> N
     found = answer(wrong(), "against odd.npz")[0]
     assert "float[2, 5] here, float[2, 6] in the reference" in text(found, "first-diff")
     assert set(verdicts(found, "diff").values()) == {"another type or shape"}
+
+
+def test_values_that_no_step_writes_compare_nothing_and_say_so() -> None:
+    np.savez("inputs.npz", x=X + 1)
+    found = answer(wrong(), "against inputs.npz")[0]
+    assert 'the input /"x" is another one in the reference: 8 of 8 elements' in text(wrong(), "against inputs.npz")
+    assert text(found, "first-diff").startswith("nothing was compared\ncompared in 6 steps: nothing\n6 that the run")
 
 
 # ---- What is refused --------------------------------------------------------------------------
