@@ -52,7 +52,7 @@ def _against(session: Session, text: str) -> Outcome:
     inputs = {
         session.model.tensors[t].name: load_value(state.store, region)
         for t in session.model.graphs[0].inputs
-        if (region := region_of(state, t)) is not None
+        if (region := region_of(state, t)) is not None and region != stored_region(state, t)
     }
     with paused():
         reference = opened(named[0], session.model, session.source, inputs, maps)

@@ -291,7 +291,11 @@ def test_json_has_numbers_in_the_table(capsys: pytest.CaptureFixture[str]) -> No
     assert isinstance(first["ulp"], int) and first["of the bound"] > 1 and len(first["worst"]) == 2
 
 
-def test_a_saved_session_has_the_reference() -> None:
-    found = answer(wrong(), "against healthy.onnx", "catch divergence", "save s")[0]
-    again = answer(wrong(), "load s")[0]
-    assert stopped(again, "continue")[0].index == 3 == stopped(found, "continue")[0].index
+@table("reference", ["healthy.onnx", "numpy"])
+def test_a_saved_session_has_the_reference(reference: str) -> None:
+    begun = opened(Path("wrong.onnx"), ("x=x.npy",), None, Schedule())
+    Path("s").unlink(missing_ok=True)
+    found = answer(begun, f"against {reference}", "catch divergence", "save s")[0]
+    again = answer(begun, "load s")[0]
+    assert again.against is not None and again.stops[0].what == "divergence"  # type: ignore[union-attr]
+    assert stopped(again, "continue")[0].index == stopped(found, "continue")[0].index
