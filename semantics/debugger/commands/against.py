@@ -16,11 +16,12 @@ from ...machine.state import State, region_of, tensor_path
 from ...model.differences import unequal
 from ...model.path import Body, parse_path, print_path, quote
 from ...model.path import Path as Path_
-from ...model.values import identical
+from ...model.values import Value, identical
 from ...resources.process import paused
 from ..against.judging import FAULTS, Comparison, Held, Verdict, held, tolerance_of
 from ..against.reference import Against, mapping_of, opened, plain
 from ..display.answers import Answer, Cell, Note, Rows, Stop, count
+from ..display.texts import type_of_value
 from ..session.session import Command, Outcome, Session, answered, moved, unquoted, where, words
 from ..stops import Difference, divergence, first_difference, hit_of, open_reference
 from ..timeline.history import Refused
@@ -71,7 +72,7 @@ def _introduced(session: Session, comparison: Comparison, state: State) -> tuple
         f"{quote(reference.text)} has {len(written & there)} of the {len(written)} tensors that nodes write",
         f"judged {by}",
         *_unmatched(reference),
-        *_unlike(session, reference, state),
+        *_given(session, reference, state),
         *reference.notes,
     )
 
@@ -84,25 +85,36 @@ def _unmatched(reference: Against) -> Iterator[str]:
         yield f"{len(reference.unmatched)} of its tensors match none here: {shown}{tail}"
 
 
-def _unlike(session: Session, reference: Against, state: State) -> Iterator[str]:
-    """The inputs and stored tensors that are others in the reference."""
+def _given(session: Session, reference: Against, state: State) -> Iterator[str]:
+    """The inputs and stored tensors that the reference lacks, or has others of."""
+    lacking, unlike = [], []
     inputs = set(session.model.graphs[0].inputs)
     for t, tensor in enumerate(session.model.tensors):
+        stored = stored_region(state, t)
+        if t not in inputs and stored is None:
+            continue
         if tensor.path not in reference.values:
-            if t in inputs:
-                yield f"the input {tensor.path} is not in the reference: it is taken to be the same"
+            lacking += [tensor.path] if stored is None else []
             continue
-        if t not in inputs and stored_region(state, t) is None:
-            continue
-        region = region_of(state, t) or stored_region(state, t)
+        region = stored if t not in inputs else region_of(state, t)
         here, there = None if region is None else load_value(state.store, region), reference.value(tensor.path)
-        if identical(here, there):
-            continue
-        extent = ""
-        if isinstance(here, np.ndarray) and isinstance(there, np.ndarray):
-            alike = here.dtype == there.dtype and here.shape == there.shape
-            extent = f": {int(unequal(here, there).sum())} of {here.size} elements" if alike else ": type or shape"
-        yield f"the {'input' if t in inputs else 'stored'} {tensor.path} is another one in the reference{extent}"
+        if not identical(here, there):
+            what = f"the {'stored' if stored is not None else 'input'} {tensor.path}"
+            unlike.append(f"{what} is another one in the reference{_extent(here, there)}")
+    yield from unlike[:_SHOWN]
+    if len(unlike) > _SHOWN:
+        yield f"{len(unlike) - _SHOWN} more inputs and stored tensors are others in the reference"
+    if lacking:
+        names = ", ".join(lacking[:_SHOWN]) + (" ..." if len(lacking) > _SHOWN else "")
+        yield f"not in the reference, and taken to be the same: the input {names}"
+
+
+def _extent(here: Value | None, there: Value | None) -> str:
+    if not isinstance(here, np.ndarray) or not isinstance(there, np.ndarray):
+        return ""
+    if here.dtype != there.dtype or here.shape != there.shape:
+        return f": {type_of_value(here)} here, {type_of_value(there)} there"
+    return f": {int(unequal(here, there).sum())} of {here.size} elements"
 
 
 def _compared(session: Session) -> Comparison:
