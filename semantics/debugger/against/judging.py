@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -59,7 +60,8 @@ def tolerance_of(text: str) -> Tolerance:
 class Verdict(StrEnum):
     """The standing of a tensor of the reference to this run."""
 
-    SAME = "same bits"
+    SAME = "same"
+    """The same bits, where any NaN is any other."""
     DEFINED = "as defined"
     """Other bits than here, and just what the definition gives for the values that the reference had."""
     WITHIN = "within the bound"
@@ -111,9 +113,10 @@ class Held:
         """What was found, for a person."""
         at = "" if self.element is None else str(list(self.element))
         if not self.here:
-            return f"{self.node} writes {self.tensor}: {self.verdict}: {self.note}"
+            return f"{self.node} writes {self.tensor}: {self.verdict}{f': {self.note}' if self.note else ''}"
         apart = "" if self.ulps is None else f", {self.ulps} ULP apart"
         ratio = "" if self.ratio is None else f", {self.ratio:.3g} times what is allowed"
+        ratio = ", where one value alone is allowed" if self.ratio == math.inf else ratio
         return (
             f"{self.node} writes {self.tensor}{at} = {self.here}, the reference has {self.there}{apart}{ratio}:"
             f" {self.verdict}, {self.count} of {self.size} elements differ{f' ({self.note})' if self.note else ''}"
@@ -167,8 +170,7 @@ def _by_definition(
     program = before.program
     node = program.model.nodes[came.node]
     if not isinstance(came.change, Stay) or node.bodies or node.version is None:
-        why = "a node with a body has no bound of its own: the steps in the body have" if node.bodies else "no meaning"
-        return dict.fromkeys(known, _Open(Verdict.UNDECIDED, why))
+        return dict.fromkeys(known, _of_holder(against, came))
     inputs: list[Value | None] = []
     unlike = False
     for t in node.inputs:
@@ -191,14 +193,22 @@ def _by_definition(
         node.version,
         tuple(inputs),
         program.attributes(came.node),
-        tuple(t in known for t in node.outputs),
+        tuple(t is not None for t in node.outputs),
     )
     specified = applied(application)
     if isinstance(specified, Undefined):
         return dict.fromkeys(known, _Open(Verdict.UNDECIDED, specified.why))
     results = judge(specified, tuple(None if t is None else known.get(t) for t in node.outputs))
     named = zip(node.outputs, results, strict=False)
-    return {t: it for t, it in named if t is not None and it is not None}
+    return {t: it for t, it in named if t is not None and t in known and it is not None}
+
+
+def _of_holder(against: Against, came: Transition) -> _Open:
+    """A node that passes values to a body and from it, or one without a version."""
+    if any(path.startswith(f"{came.path}.") for path in against.values):
+        return _Open(Verdict.UNDECIDED, "a node with a body passes values on: the steps in the body are judged")
+    why = "no bound is known of a node with a body that the reference does not show: --tolerance says what is allowed"
+    return _Open(Verdict.DIFFERS, why)
 
 
 def _held(row: Held, ours: Value, theirs: Value, tolerance: Tolerance | None, by: Judged | _Open | None) -> Held:
@@ -237,6 +247,8 @@ def _said(row: Held, by: Judged | _Open | None, *, alike: bool = False) -> Held:
                 return row
             seen = by.first or by.worst
             own = "" if seen is None else f"the definition gives {seen.expected.decimal} for the reference's own inputs"
+            if verdict is Verdict.UNDECIDED:
+                own = f"no bound is known here; {own}" if own else "no bound is known here"
             return replace(row, verdict=verdict, ratio=by.ratio, note=by.note or own)
         case _Open():
             return row if alike else replace(row, verdict=by.verdict, note=by.why)

@@ -3,7 +3,6 @@ of this model each of them is of."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,12 +18,13 @@ from ...machine.trace.format import Reference as Written
 from ...machine.trace.replay import Values, read_trace
 from ...model.graph import Model, TensorId
 from ...model.loader import load
-from ...model.path import Body, parse_path, print_path, quote
+from ...model.path import Body, Step, parse_path, print_path, quote
+from ...model.path import Path as Path_
 from ...model.values import Value
 from ...operators.application import Stuck
 from ...resources.persistent import items
 from ...runtimes.engines import protocol
-from ...runtimes.engines.own import limited_run
+from ...runtimes.engines.own import MACHINE, limited_run
 from ...runtimes.engines.registry import BACKEND, KERNELS, names, started
 from ...runtimes.engines.sources import source_of
 from ...runtimes.engines.tapping import tapped
@@ -66,7 +66,10 @@ def opened(text: str, model: Model, source: Path | None, given: protocol.Values,
     """
     place = _Names(model, maps)
     if not Path(text).exists() and (text in names() or text.startswith((BACKEND, KERNELS))):
-        made = _of_engine(text, model, source, given, place)
+        if text == MACHINE.name:
+            made = _of_model(text, model, given, place)  # with what lies in bodies and calls
+        else:
+            made = _of_engine(text, model, source, given, place)
     else:
         made = _of_file(Path(text), given, place)
     if not made.values:
@@ -110,6 +113,7 @@ class _Names:
         for tensor in model.tensors:
             named.setdefault(tensor.name, []).append(tensor.path)
         self.unique = {name: paths[0] for name, paths in named.items() if len(paths) == 1}
+        self.holders = {(around, frozenset(it)): step for (around, step), it in anchors_of(_writes(model)).items()}
         self.model, self.used = model, set[str]()
         self.maps = dict(maps)
         for theirs, ours in maps.items():
@@ -120,62 +124,81 @@ class _Names:
         main = f"/{quote(ours)}"
         return ours if ours in self.plain else main if main in self.plain else self.unique.get(ours)
 
-    def of_name(self, theirs: str, *, alone: bool = True) -> str | None:
-        """The path here of a tensor that is called so there. alone: nothing else is called so there."""
+    def of_name(self, theirs: str) -> str | None:
+        """The path here of a tensor of the main graph that is called so there."""
         mapped = self.maps.get(theirs)
         if mapped is not None:
             self.used.add(theirs)
             return self._own(mapped)
         main = f"/{quote(theirs)}"
-        return main if main in self.plain else self.unique.get(theirs) if alone else None
+        return main if main in self.plain else self.unique.get(theirs)
 
-    def of_path(self, theirs: str, alone: Mapping[str, int]) -> str | None:
-        """The path here of a tensor that has this path there, with the numbers of runs. alone: how many tensors there
-        are of each name."""
+    def of_path(self, theirs: str, anchors: Anchors) -> str | None:
+        """The path here of a tensor that has this path there, with the numbers of runs.
+
+        A tensor in a body or call is found through the node that holds it, known by the names of what it writes, since
+        its position in the list of nodes is another one where nodes were added.
+        """
         path = parse_path(theirs)
         bare = plain(theirs)
         name = path.tensor or ""
-        for said in (bare, name):
-            if said in self.maps:
-                self.used.add(said)
-                return self._in_run(self._own(self.maps[said]) or "", theirs)
-        if bare in self.plain:
-            return theirs
-        target = self.unique.get(name) if alone.get(name) == 1 else None
-        return None if target is None else self._in_run(target, theirs)
+        if bare not in self.maps and not path.steps:
+            return self.of_name(name)
+        if bare in self.maps:
+            self.used.add(bare)
+            return self._own(self.maps[bare])
+        there: tuple[Step, ...] = ()
+        here: tuple[Step, ...] = ()
+        for step in path.steps:
+            written = frozenset(self._renamed(it, there) for it in anchors.get((there, replace(step, into=None)), ()))
+            holder = self.holders.get((tuple(map(_unnumbered, here)), written))
+            if holder is None:
+                return None
+            there, here = (*there, _unnumbered(step)), (*here, replace(holder, into=step.into))
+        found = print_path(Path_(here, name))
+        return found if plain(found) in self.plain else None
 
-    @staticmethod
-    def _in_run(ours: str, theirs: str) -> str | None:
-        """A path with the numbers of runs that another one has; None where they do not lie in as many bodies."""
-        runs = [it.into.iteration for it in parse_path(theirs).steps if isinstance(it.into, Body)]
-        path = parse_path(ours)
-        if sum(isinstance(it.into, Body) for it in path.steps) != len(runs):
-            return None
-        left = iter(runs)
-        steps = tuple(
-            replace(it, into=replace(it.into, iteration=next(left))) if isinstance(it.into, Body) else it
-            for it in path.steps
-        )
-        return print_path(replace(path, steps=steps))
+    def _renamed(self, theirs: str, around: tuple[Step, ...]) -> str:
+        ours = "" if around else self._own(self.maps.get(theirs, "")) or ""
+        return parse_path(ours).tensor or theirs if ours else theirs
 
     def theirs_of(self, ours: str) -> str:
         """The name there of a tensor of the main graph."""
         return next((a for a, b in self.maps.items() if self._own(b) == f"/{quote(ours)}"), ours)
 
 
+Anchors = Mapping[tuple[tuple[Step, ...], Step], frozenset[str]]
+"""For each node, by where it is and its step, the names of the tensors that it, or what it calls, writes there."""
+
+
+def anchors_of(writes: Iterable[tuple[str, str]]) -> Anchors:
+    """The nodes of a model by what they write. writes: paths of nodes, and of tensors that they write."""
+    anchors: dict[tuple[tuple[Step, ...], Step], set[str]] = {}
+    for node, tensor in writes:
+        path = parse_path(tensor)
+        around, steps = tuple(map(_unnumbered, path.steps)), parse_path(node).steps
+        if len(steps) > len(around) and path.tensor is not None:
+            anchors.setdefault((around, replace(steps[len(around)], into=None)), set()).add(path.tensor)
+    return {key: frozenset(it) for key, it in anchors.items()}
+
+
+def _writes(model: Model) -> Iterable[tuple[str, str]]:
+    return ((node.path, model.tensors[t].path) for node in model.nodes for t in node.outputs if t is not None)
+
+
 def _placed(
     text: str,
     written: Mapping[str, Value | Written],
-    names_: _Names,
+    place: _Names,
+    anchors: Anchors,
     file: Path | None = None,
     notes: Iterable[str] = (),
 ) -> Against:
     """Values by path there as values by path here."""
-    alone = Counter(parse_path(path).tensor or "" for path in {plain(it) for it in written})
     values: dict[str, Value | Written] = {}
     unmatched: list[str] = []
     for path, value in written.items():
-        here = names_.of_path(path, alone)
+        here = place.of_path(path, anchors)
         if here is None:
             unmatched.append(path)
         else:
@@ -183,13 +206,14 @@ def _placed(
     return Against(text, values, file, tuple(unmatched), tuple(notes))
 
 
+def _unnumbered(step: Step) -> Step:
+    return replace(step, into=replace(step.into, iteration=None)) if isinstance(step.into, Body) else step
+
+
 def plain(text: str) -> str:
     """A path without the numbers of runs."""
     path = parse_path(text)
-    steps = (
-        replace(it, into=replace(it.into, iteration=None)) if isinstance(it.into, Body) else it for it in path.steps
-    )
-    return print_path(replace(path, steps=tuple(steps)))
+    return print_path(replace(path, steps=tuple(map(_unnumbered, path.steps))))
 
 
 # ---- Files ----------------------------------------------------------------------------------------
@@ -203,12 +227,13 @@ def _of_file(path: Path, given: protocol.Values, place: _Names) -> Against:
             return _of_npz(path, place)
         if head.startswith(b"{") and b'"sonnx":"trace"' in head.replace(b" ", b""):
             return _of_trace(path, place)
-        return _of_model(path, given, place)
+        return _of_model(path.name, load(path), given, place)
     except OSError as error:
         engines = f"; the engines are {', '.join(names())}" if isinstance(error, FileNotFoundError) else ""
         raise Refused(f"{quote(str(path))}: {error.strerror}{engines}") from None
     except (ModelError, Unsupported) as error:
-        raise Refused(f"{quote(str(path))}: {error}") from None
+        named = str(error).startswith(quote(str(path)))
+        raise Refused(str(error) if named else f"{quote(str(path))}: {error}") from None
 
 
 def _of_npz(path: Path, place: _Names) -> Against:
@@ -234,7 +259,7 @@ def _of_entry(name: str, place: _Names) -> str | None:
     """The path here of what an entry is called after: a tensor's name, or its path."""
     if name.startswith("/") and name not in place.maps:
         try:
-            return place.of_path(name, {})
+            return name if plain(name) in place.plain else None
         except ValueError:
             pass
     return place.of_name(name)
@@ -246,10 +271,17 @@ def _of_trace(path: Path, place: _Names) -> Against:
         raise ModelError(f"the chain is broken: {trace.broken}")
     if not trace.values.exists():
         raise ModelError(f"the trace has no values beside it: keep {quote(trace.values.name)} in the same folder")
-    entries = [
-        it for line in (trace.head, *trace.steps) for key in ("inputs", "writes") for it in _entries(line.get(key))
-    ]
-    return _placed(path.name, {it: ref for it, ref in entries if ref.offset is not None}, place, trace.values)
+    written: dict[str, Written] = {}
+    writes: list[tuple[str, str]] = []
+    for line in (trace.head, *trace.steps):
+        for tensor, reference in (*_entries(line.get("inputs")), *_entries(line.get("writes"))):
+            writes.append((str(line.get("node", "/")), tensor))
+            if reference.offset is not None:
+                written[tensor] = reference
+    try:
+        return _placed(path.name, written, place, anchors_of(writes), trace.values)
+    except ValueError as error:
+        raise ModelError(f"the trace has a path that is none: {error}") from None
 
 
 def _entries(entries: Json) -> list[tuple[str, Written]]:
@@ -287,17 +319,16 @@ class _Kept:
         """All is kept."""
 
 
-def _of_model(path: Path, given: protocol.Values, place: _Names) -> Against:
-    model = load(path)
+def _of_model(text: str, model: Model, given: protocol.Values, place: _Names) -> Against:
     kept = _Kept()
     inputs = {model.tensors[t].name for t in model.graphs[0].inputs}
     feeds = {theirs: value for name, value in given.items() if (theirs := place.theirs_of(name)) in inputs}
     done = limited_run(model, feeds, kept)
     if isinstance(done, protocol.Failure) and not kept.written:
-        raise ModelError(f"the machine does not run it on these inputs: {done.message}")
-    notes = [f"the run of {quote(path.name)} ends early: {done.message}"] if isinstance(done, protocol.Failure) else []
+        raise ModelError(f"{quote(text)} does not run on these inputs: {done.message}")
+    notes = [f"the run of {quote(text)} ends early: {done.message}"] if isinstance(done, protocol.Failure) else []
     written = {**{f"/{quote(name)}": value for name, value in feeds.items()}, **kept.values}
-    return _placed(path.name, written, place, notes=notes)
+    return _placed(text, written, place, anchors_of(_writes(model)), notes=notes)
 
 
 def _of_engine(text: str, model: Model, source: Path | None, given: protocol.Values, place: _Names) -> Against:
@@ -318,4 +349,4 @@ def _of_engine(text: str, model: Model, source: Path | None, given: protocol.Val
     note = (
         f"{text} ran with every tensor of the main graph as an output, so that it may fuse less than it does otherwise"
     )
-    return _placed(text, written, place, notes=(note,))
+    return _placed(text, written, place, {}, notes=(note,))

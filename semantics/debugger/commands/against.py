@@ -16,11 +16,12 @@ from ...machine.state import State, region_of, tensor_path
 from ...model.differences import unequal
 from ...model.path import Body, parse_path, print_path, quote
 from ...model.path import Path as Path_
-from ...model.values import identical
+from ...model.values import Value, identical
 from ...resources.process import paused
 from ..against.judging import FAULTS, Comparison, Held, Verdict, held, tolerance_of
 from ..against.reference import Against, mapping_of, opened, plain
 from ..display.answers import Answer, Cell, Note, Rows, Stop, count
+from ..display.texts import type_of_value
 from ..session.session import Command, Outcome, Session, answered, moved, unquoted, where, words
 from ..stops import Difference, divergence, first_difference, hit_of, open_reference
 from ..timeline.history import Refused
@@ -52,7 +53,7 @@ def _against(session: Session, text: str) -> Outcome:
     inputs = {
         session.model.tensors[t].name: load_value(state.store, region)
         for t in session.model.graphs[0].inputs
-        if (region := region_of(state, t)) is not None
+        if (region := region_of(state, t)) is not None and region != stored_region(state, t)
     }
     with paused():
         reference = opened(named[0], session.model, session.source, inputs, maps)
@@ -71,7 +72,7 @@ def _introduced(session: Session, comparison: Comparison, state: State) -> tuple
         f"{quote(reference.text)} has {len(written & there)} of the {len(written)} tensors that nodes write",
         f"judged {by}",
         *_unmatched(reference),
-        *_unlike(session, reference, state),
+        *_given(session, reference, state),
         *reference.notes,
     )
 
@@ -84,21 +85,36 @@ def _unmatched(reference: Against) -> Iterator[str]:
         yield f"{len(reference.unmatched)} of its tensors match none here: {shown}{tail}"
 
 
-def _unlike(session: Session, reference: Against, state: State) -> Iterator[str]:
-    """The inputs and stored tensors that are others in the reference."""
+def _given(session: Session, reference: Against, state: State) -> Iterator[str]:
+    """The inputs and stored tensors that the reference lacks, or has others of."""
+    lacking, unlike = [], []
     inputs = set(session.model.graphs[0].inputs)
     for t, tensor in enumerate(session.model.tensors):
-        if tensor.path not in reference.values or not (t in inputs or stored_region(state, t) is not None):
+        stored = stored_region(state, t)
+        if t not in inputs and stored is None:
             continue
-        region = region_of(state, t) or stored_region(state, t)
+        if tensor.path not in reference.values:
+            lacking += [tensor.path] if stored is None else []
+            continue
+        region = stored if t not in inputs else region_of(state, t)
         here, there = None if region is None else load_value(state.store, region), reference.value(tensor.path)
-        if identical(here, there):
-            continue
-        extent = ""
-        if isinstance(here, np.ndarray) and isinstance(there, np.ndarray):
-            alike = here.dtype == there.dtype and here.shape == there.shape
-            extent = f": {int(unequal(here, there).sum())} of {here.size} elements" if alike else ": type or shape"
-        yield f"the {'input' if t in inputs else 'stored'} {tensor.path} is another one in the reference{extent}"
+        if not identical(here, there):
+            what = f"the {'stored' if stored is not None else 'input'} {tensor.path}"
+            unlike.append(f"{what} is another one in the reference{_extent(here, there)}")
+    yield from unlike[:_SHOWN]
+    if len(unlike) > _SHOWN:
+        yield f"{len(unlike) - _SHOWN} more inputs and stored tensors are others in the reference"
+    if lacking:
+        names = ", ".join(lacking[:_SHOWN]) + (" ..." if len(lacking) > _SHOWN else "")
+        yield f"not in the reference, and taken to be the same: the input {names}"
+
+
+def _extent(here: Value | None, there: Value | None) -> str:
+    if not isinstance(here, np.ndarray) or not isinstance(there, np.ndarray):
+        return ""
+    if here.dtype != there.dtype or here.shape != there.shape:
+        return f": {type_of_value(here)} here, {type_of_value(there)} there"
+    return f": {int(unequal(here, there).sum())} of {here.size} elements"
 
 
 def _compared(session: Session) -> Comparison:
@@ -126,7 +142,8 @@ def _first_against(session: Session, comparison: Comparison) -> Outcome:
             there = moved(session, row.step)
             return Outcome(there, Stop("catch", where(there), (hit_of(row, 0),)))
         rows.append(row)
-    return Outcome(session, Note(("no step is outside of what is allowed", *_summary(session, comparison, rows))))
+    first = "no step is outside of what is allowed" if rows else "nothing was compared"
+    return Outcome(session, Note((first, *_summary(session, comparison, rows))))
 
 
 def _rows(session: Session, comparison: Comparison) -> Iterator[Held]:
@@ -180,7 +197,7 @@ def _difference(difference: Difference | None, one: str, other: str) -> Answer:
 
 def _diff(session: Session, text: str) -> Answer:
     if text.strip() not in ("", "all"):
-        raise Refused("diff takes nothing, or all: rows with the same bits too")
+        raise Refused("diff takes nothing, or all: those that are the same too")
     comparison = _compared(session)
     rows = list(_rows(session, comparison))
     shown = rows if text.strip() else [it for it in rows if it.verdict is not Verdict.SAME]
@@ -208,8 +225,11 @@ def _summary(session: Session, comparison: Comparison, rows: list[Held]) -> tupl
     counts = ", ".join(f"{verdicts[it]} {it}" for it in Verdict if verdicts[it]) or "nothing"
     history = session.history
     met = {it.tensor for it in rows}
-    lacking = [path for path in _written(session) if path not in met]
-    lines = [f"{len(rows)} tensors compared in {history.last} steps: {counts}"]
+    written = tuple(_written(session))
+    lacking = [path for path in written if path not in met]
+    lines = [f"compared in {history.last} steps: {counts}"]
+    if verdicts[Verdict.DEFINED]:
+        lines.append(f"{Verdict.DEFINED}: another value than here, and the one that the reference's own inputs give")
     if lacking:
         lines.append(f"{len(lacking)} that the run writes are not in the reference, the first {lacking[0]}")
     undecided = next((it for it in rows if it.verdict is Verdict.UNDECIDED), None)
@@ -217,7 +237,7 @@ def _summary(session: Session, comparison: Comparison, rows: list[Held]) -> tupl
         lines.append(
             f"undecided at step {undecided.step}, {undecided.tensor}: {undecided.note}; --tolerance decides it"
         )
-    here, there = _runs(_written(session)), _runs(comparison.reference.values)
+    here, there = _runs(written), _runs(comparison.reference.values)
     lines += [
         f"{body} ran {here[body]} times here, {there[body]} times in the reference"
         for body in here
@@ -260,6 +280,6 @@ COMMANDS = (
             " or say where this run, or a second recorded one, first has other bits than a recorded one.",
             "[TRACE [TRACE]]", (), ("first-diff", "first-diff run.trace"), "file"),
     Command("diff", answered(_diff), "Each tensor that the run writes beside the reference: the worst element, the"
-            " distance in ULP, the part of the bound or tolerance, the verdict; `all`: those with the same bits too.",
+            " distance in ULP, the part of the bound or tolerance, the verdict; `all`: those that are the same too.",
             "[all]", (), ("diff", "diff all")),
 )  # fmt: skip

@@ -128,7 +128,8 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
     if tuple(lines[1:3]) != heading(session):
         raise Refused(f"{quote(str(path))} is a session on another model, other inputs or another schedule")
     first = session.timelines[0]
-    again = replace(begin(first.at(0).state, kept=first.kept, limit=first.limit), interrupted=session.interrupted)
+    again = begin(first.at(0).state, kept=first.kept, limit=first.limit)
+    again = replace(again, interrupted=session.interrupted, source=session.source)
     for number, line in enumerate(lines[3:], 4):
         there = f"{quote(str(path))}, line {number}"
         try:

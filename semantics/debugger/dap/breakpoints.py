@@ -234,8 +234,11 @@ def _caught(adapter: Adapter, name: str, condition: str) -> Wanted:
         return Wanted(f"catch {name}{tail}")
     launch = adapter.launch
     reference = None if launch is None else launch.reference or launch.trace
+    if reference is None and adapter.current is not None and adapter.session.against is not None:
+        return Wanted(f"catch divergence{tail}")
     if reference is None:
-        return Wanted("", 'set "reference" in the launch configuration to a trace of sonnx run')
+        why = 'set "reference" in the launch configuration to a trace of sonnx run, or say against among its "commands"'
+        return Wanted("", why)
     mark = "'" if "'" not in str(reference) else '"'
     return Wanted(f"catch divergence {mark}{reference}{mark}{tail}")
 

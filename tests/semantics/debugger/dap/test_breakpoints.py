@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
+import onnx
 from dap_adapters import connected
 from dap_client import VSCODE, Client, Json
 from dap_listing import at, breaks, line_of, listed, source
+from onnx import numpy_helper
 
 
 def test_breakpoints_replace_those_of_the_source_in_order(client: Client, nested: Json) -> None:
@@ -168,4 +173,19 @@ def test_data_breakpoints_watch_a_tensor_or_an_element(client: Client, nested: J
     client.move("continue")
     client.request("setDataBreakpoints", {"breakpoints": [{"dataId": info["dataId"], "accessType": "write"}]})
     assert client.move("reverseContinue")["reason"] == "data breakpoint"  # set at the end, met on the way back
+    client.end()
+
+
+def test_the_filter_of_divergence_serves_what_the_session_is_against(
+    client: Client, strange: Json, tmp_path: Path
+) -> None:
+    proto = onnx.load(str(strange["model"]))
+    constant = next(it for it in proto.graph.node if it.output[0] == "ten")
+    constant.attribute[0].t.CopyFrom(numpy_helper.from_array(np.array([20], np.float32)))
+    onnx.save(proto, tmp_path / "other.onnx")
+    client.begin({**strange, "commands": [f"against {tmp_path / 'other.onnx'}"]})
+    answered = client.request("setExceptionBreakpoints", {"filters": ["divergence"]})
+    assert [it["verified"] for it in answered["breakpoints"]] == [True]
+    stopped = client.move("continue")
+    assert stopped["reason"] == "exception" and "outside the bound" in stopped["text"]
     client.end()
