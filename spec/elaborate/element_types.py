@@ -234,7 +234,7 @@ def _one_of(core: Core, parts: Sequence[Core], names: Names, walk: _Walk, operat
 
 def _is_given(test: Core) -> bool:
     """True for a condition that asks only for what a node states."""
-    return test.head == "given" or test.head in ("not", "and", "or") and all(map(_is_given, test.parts))
+    return test.head == "given" or (test.head in ("not", "and", "or") and all(map(_is_given, test.parts)))
 
 
 def _below(core: Core, names: Names, walk: _Walk) -> None:
