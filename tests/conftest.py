@@ -9,6 +9,7 @@ import gc
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 LONGEST = (
@@ -41,6 +42,9 @@ LONGEST = (
 
 def pytest_configure() -> None:
     gc.disable()
+    # how long an example takes on a busy machine is no matter of the claim
+    settings.register_profile("unhurried", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(trylast=True)

@@ -182,10 +182,10 @@ def _kind(core: Core, names: Names, walk: _Walk) -> str | None:
             _kind(test, names, walk)
             if holds is not None:
                 return _kind(then if holds else other, names, walk)
-            return _one_of((then, other), names, walk)
+            return _one_of(core, (then, other), names, walk, "if")
         case "case":
             _kind(core.parts[0], names, walk)
-            return _one_of(core.parts[1:], names, walk)
+            return _one_of(core, core.parts[1:], names, walk, "case")
         case "compare" if core.parts[0].sort in ELEMENTS or core.parts[1].sort in ELEMENTS:
             if core.name not in ("in", "not in"):
                 _alike(core, core.parts, names, walk, core.name)
@@ -218,13 +218,23 @@ def _kind(core: Core, names: Names, walk: _Walk) -> str | None:
             return _all(core, names, walk)
 
 
-def _one_of(parts: Sequence[Core], names: Names, walk: _Walk) -> str | None:
-    """The type of expressions of which one is chosen by what is not known here."""
+def _one_of(core: Core, parts: Sequence[Core], names: Names, walk: _Walk, operator: str) -> str | None:
+    """The type of expressions of which one is chosen by what is not known here. Elements are then of one type, unless
+    it is what a node states that chooses, as between the labels of ZipMap.
+    """
     walk.unsure += 1
     kinds = {_kind(part, names, walk) for part in parts}
     walk.unsure -= 1
     elements = {kind for kind in kinds if kind != ""}
+    known = sorted(kind for kind in elements if kind)
+    if len(known) > 1 and core.sort in ELEMENTS and not _is_given(core.parts[0]):
+        walk.report("types/operands", core.span, operator=operator, left=known[0], right=known[1])
     return elements.pop() if len(elements) == 1 else None if elements else ""
+
+
+def _is_given(test: Core) -> bool:
+    """True for a condition that asks only for what a node states."""
+    return test.head == "given" or (test.head in ("not", "and", "or") and all(map(_is_given, test.parts)))
 
 
 def _below(core: Core, names: Names, walk: _Walk) -> None:

@@ -210,8 +210,9 @@ def _node(walk: Derivation, n: int) -> None:
         note(walk, n, operator, position, goal)
 
     outputs = examine(site, walk.run, judge)
-    for t in dict.fromkeys(t for t in node.inputs if t is not None and t in walk.graph.reading.graphs[0].inputs):
-        sized(walk, n, walk.contents.get(t))
+    given = walk.graph.reading.graphs[0].inputs
+    for read in dict.fromkeys(t for t in node.inputs if t is not None and t in given):
+        sized(walk, n, walk.contents.get(read))
     for t, value in zip(node.outputs, outputs, strict=True):
         if t is not None:
             settle(walk, n, t, value if isinstance(value, Tensor | Entries | Listed | Open) else Open("no tensor"))

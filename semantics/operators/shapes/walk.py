@@ -1323,9 +1323,9 @@ def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined
                 )
     _keep_lasting(walk, examined)
     main = walk.model.graphs[0]
-    for t in dict.fromkeys(t for t in walk.model.nodes[n].inputs if t is not None and t in main.inputs):
-        given = walk.known.contents.get(t)
-        _sized(walk, n, t, None if given is None else given.shape)
+    for read in dict.fromkeys(t for t in walk.model.nodes[n].inputs if t is not None and t in main.inputs):
+        given = walk.known.contents.get(read)
+        _sized(walk, n, read, None if given is None else given.shape)
     for t, content in zip(walk.model.nodes[n].outputs, examined.outputs, strict=True):
         if t is not None and content is not None:
             settle(walk, n, t, content)

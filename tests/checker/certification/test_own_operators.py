@@ -64,6 +64,7 @@ def test_the_report_names_what_was_added(folder: Path) -> None:
     data = json.loads(sonnx(folder, "--spec", "own.sonnx", "certify", path, "--format", "json").stdout)
     assert data["verdict"] == "CONFORMS"
     assert data["added"] == [{"name": "own.sonnx", "sha256": digest}]
+    assert any("sonnx definedness" in it for it in data["not_examined"])
     violated = sonnx(folder, "--spec", "own.sonnx", "certify", model(folder, alpha=-1.0), "--format", "json")
     assert [
         (it["id"], it["verdict"]) for it in json.loads(violated.stdout)["rules"] if it["verdict"] == "violated"

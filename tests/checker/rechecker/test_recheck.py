@@ -17,7 +17,7 @@ from onnx import TensorProto, helper
 from sonnx.checker import recheck, rechecker
 from sonnx.checker.certification import certificate as form
 from sonnx.checker.certification import rule_sets
-from sonnx.checker.certification.results import NOT_EXAMINED
+from sonnx.checker.certification.results import NOT_EXAMINED, OF_USERS
 from sonnx.checker.certification.witness import witness_of
 from sonnx.checker.commands.recheck import recheck as command
 from sonnx.checker.rechecker import Outcome
@@ -292,6 +292,7 @@ def random_model(rng: random.Random) -> onnx.ModelProto:
 
 def test_the_rechecker_restates_what_the_certifier_says() -> None:
     assert rechecker.replay.NOT_EXAMINED == NOT_EXAMINED
+    assert rechecker.replay.OF_USERS == OF_USERS
     assert rechecker.replay.LENIENT == rule_sets.UNCOUNTED
 
 
