@@ -65,9 +65,8 @@ def debug(
 
     \b
     Examples:
-      sonnx debug model.onnx --random 1
+      sonnx debug model.onnx --random 1 --against healthy.onnx
       sonnx debug model.onnx --input image=image.npy -x script.txt --batch
-      sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
     """
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive, settings
