@@ -65,7 +65,7 @@ def debug(
 
     \b
     Examples:
-      sonnx debug model.onnx --input image=image.npy
+      sonnx debug model.onnx --input image=image.npy -x script.txt --batch
       sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
     """
     from ..debugger.repl import batch as run_batch

@@ -91,8 +91,8 @@ def declared_content(walk: Derivation, t: int) -> Content:
 
 
 def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> Listed:
-    """A sequence or an optional by its declaration: a dimension variable is one size for all entries, a size without a
-    name differs from entry to entry (ONNX 1.23.2, IR.md, Static tensor shapes)."""
+    """A sequence or an optional by its declaration: a size that is no number differs from entry to entry, also where it
+    has a name, as in ONNX's own tests (onnx 1.23.2, onnx/backend/test/case/node/sequence_map.py)."""
     optional = declared.WhichOneof("value") == "optional_type"
     inner = declared.optional_type.elem_type if optional else declared.sequence_type.elem_type
     length = walk.run.symbol("data", f"t{t}.{name}", 0, 1 if optional else None)
@@ -106,8 +106,8 @@ def _list_of(walk: Derivation, t: int, declared: onnx.TypeProto, name: str) -> L
         form = Tensor("", kind_of(inner), None, reason="the entries are declared without a shape")
     else:
         dims = inner.tensor_type.shape.dim
-        open_ = [not dim.dim_param and not (dim.HasField("dim_value") and dim.dim_value >= 0) for dim in dims]
-        sizes = tuple(VARIES if o else _dimension(walk, dim, "") for o, dim in zip(open_, dims, strict=True))
+        known = [dim.HasField("dim_value") and dim.dim_value >= 0 for dim in dims]
+        sizes = tuple(int(dim.dim_value) if k else VARIES for k, dim in zip(known, dims, strict=True))
         form = Tensor("", kind_of(inner), sizes)
     return Listed(kind_of(declared), length, (form,))
 

@@ -112,17 +112,19 @@ class _Names:
         named: dict[str, list[str]] = {}
         for tensor in model.tensors:
             named.setdefault(tensor.name, []).append(tensor.path)
-        self.unique = {name: paths[0] for name, paths in named.items() if len(paths) == 1}
+        self.unique = {name: paths[0] for name, paths in named.items() if len(paths) == 1 and _once(paths[0])}
         self.holders = {(around, frozenset(it)): step for (around, step), it in anchors_of(_writes(model)).items()}
         self.model, self.used = model, set[str]()
         self.maps = dict(maps)
         for theirs, ours in maps.items():
             if self._own(ours) is None:
                 raise Refused(f"map {theirs}={ours}: this model has no tensor {quote(ours)} of which there is only one")
+        self.taken = {self._own(ours) for ours in maps.values()}
 
     def _own(self, ours: str) -> str | None:
         main = f"/{quote(ours)}"
-        return ours if ours in self.plain else main if main in self.plain else self.unique.get(ours)
+        named = ours if ours in self.plain and _once(ours) else main
+        return named if named in self.plain else self.unique.get(ours)
 
     def of_name(self, theirs: str) -> str | None:
         """The path here of a tensor of the main graph that is called so there."""
@@ -131,7 +133,8 @@ class _Names:
             self.used.add(theirs)
             return self._own(mapped)
         main = f"/{quote(theirs)}"
-        return main if main in self.plain else self.unique.get(theirs)
+        here = main if main in self.plain else self.unique.get(theirs)
+        return None if here in self.taken else here
 
     def of_path(self, theirs: str, anchors: Anchors) -> str | None:
         """The path here of a tensor that has this path there, with the numbers of runs.
@@ -156,7 +159,7 @@ class _Names:
                 return None
             there, here = (*there, _unnumbered(step)), (*here, replace(holder, into=step.into))
         found = print_path(Path_(here, name))
-        return found if plain(found) in self.plain else None
+        return found if plain(found) in self.plain and found not in self.taken else None
 
     def _renamed(self, theirs: str, around: tuple[Step, ...]) -> str:
         ours = "" if around else self._own(self.maps.get(theirs, "")) or ""
@@ -165,6 +168,11 @@ class _Names:
     def theirs_of(self, ours: str) -> str:
         """The name there of a tensor of the main graph."""
         return next((a for a, b in self.maps.items() if self._own(b) == f"/{quote(ours)}"), ours)
+
+
+def _once(path: str) -> bool:
+    """True for a tensor of which a run has one at most: it lies in no body that has runs."""
+    return all(not isinstance(it.into, Body) or it.operator == "If" for it in parse_path(path).steps)
 
 
 Anchors = Mapping[tuple[tuple[Step, ...], Step], frozenset[str]]

@@ -1124,7 +1124,7 @@ def _declared(
 ) -> contents.Content:
     name = walk.model.tensors[t].name
     if declared is not None and declared.kind in ("sequence", "optional") and type_name(declared):
-        return _listed(walk, t, declared, limits)
+        return _listed(walk, t, declared)
     if declared is not None and declared.kind == "map" and type_name(declared):
         return _columns(walk, t, declared, "length")
     if declared is None or declared.kind not in ("tensor", "sparse_tensor"):
@@ -1147,20 +1147,18 @@ def _declared(
     return contents.Content(f"t{t}", declared.element, tuple(shape))
 
 
-def _listed(
-    walk: Walk, t: TensorId, declared: ValueType, limits: Mapping[str, tuple[int, int | None]], name: str = "length"
-) -> contents.Content:
+def _listed(walk: Walk, t: TensorId, declared: ValueType, name: str = "length") -> contents.Content:
     """A sequence or optional of which the caller chooses what is in it. name: of its length.
 
-    A dimension variable is one size for all entries ("a sequence of tensors that all have the same shape", ONNX 1.23.2,
-    IR.md, Static tensor shapes); a size without a name differs from entry to entry.
+    A size that is no number differs from entry to entry, also where it has a name: a run takes such entries, as ONNX's
+    own tests of SequenceMap give them (onnx 1.23.2, onnx/backend/test/case/node/sequence_map.py).
     """
     inner = declared.inner or ValueType("unset")
     length = free(walk, f"t{t}.{name}")
     if declared.kind == "optional":
         walk.known.facts[at_most(length, 1)] = None
     if inner.kind in ("sequence", "optional"):
-        form = _listed(walk, t, inner, limits, f"inner.{name}")
+        form = _listed(walk, t, inner, f"inner.{name}")
     elif inner.kind == "map":
         form = _columns(walk, t, inner, f"inner.{name}")
     elif inner.shape is None:
@@ -1168,10 +1166,8 @@ def _listed(
             "", inner.element, None, reason="the entries are declared without a shape", made=contents.HERE
         )
     else:
-        named_ = replace(inner, shape=tuple(0 if size is None or size in ("", -1) else size for size in inner.shape))
-        known = _declared(walk, t, named_, limits).shape or ()
-        open_ = [size is None or size in ("", -1) for size in inner.shape]
-        form = contents.Content("", inner.element, tuple(VARIES if o else k for o, k in zip(open_, known, strict=True)))
+        sizes = tuple(size if isinstance(size, int) and size >= 0 else VARIES for size in inner.shape)
+        form = contents.Content("", inner.element, sizes)
     return contents.Content(f"t{t}", type_name(declared), None, items=contents.Items(length, None, (form,)))
 
 

@@ -171,6 +171,13 @@ def test_names_are_mapped(said: str, folder: Path) -> None:
     assert "1 of its tensors match none here: more" in text(wrong(), f"against other.npz {said}")
 
 
+def test_a_name_that_is_mapped_is_taken_from_no_other_tensor() -> None:
+    np.savez("both.npz", m1=X, layer=healthy("m1")["m1"])
+    found = answer(session(dense(), {"x": X}), "against both.npz map layer=m1 tolerance 1e-3")[0]
+    assert verdicts(found, "diff all") == {'/"m1"': "within the tolerance"}
+    assert "1 of its tensors match none here: m1" in text(found, "diff")
+
+
 def traced(proto: onnx.ModelProto, name: str, given: Mapping[str, Any] = GIVEN) -> None:
     onnx.save(proto, f"{name}.onnx")
     np.savez(f"{name}.npz", **given)
@@ -197,6 +204,15 @@ def test_bodies_and_calls_are_found_where_a_node_more_has_moved_them(kind: str) 
     got = answer(found, "first-diff")[1]
     assert isinstance(got, Note) and "compared in 25 steps: 31 same" in got.lines
     assert '1 of its tensors match none here: /"aa"' in got.lines
+
+
+def test_a_name_is_not_mapped_to_a_tensor_of_which_each_run_has_one() -> None:
+    np.savez("body.npz", z=np.ones(2, F), d=np.ones(2, F))
+    for ours in ("s2", '/4:Loop.body/"s2"'):
+        got = answer(session(NESTED, GIVEN), f"against body.npz map 'z={ours}'")[1]
+        assert isinstance(got, Refusal) and "of which there is only one" in got.message
+    got = answer(session(NESTED, GIVEN), "against body.npz map z=e1")[1]
+    assert isinstance(got, Note) and got.lines[0] == '"body.npz" has 2 of the 15 tensors that nodes write'
 
 
 def test_another_number_of_runs_is_said() -> None:
@@ -247,6 +263,7 @@ def test_values_that_no_step_writes_compare_nothing_and_say_so() -> None:
         ("against nothing", "No such file or directory; the engines are machine, numpy"),
         ("against strange.npz", 'no tensor of "strange.npz" is one of this model: it has "zz"'),
         ("against strange.npz map zz=nosuch", 'this model has no tensor "nosuch"'),
+        ("against strange.npz map 'zz='", 'map "zz=": write THEIRS=OURS'),
         ("against strange.npz map zz=m1 map a=m1", 'map names "a", which "strange.npz" does not have'),
         ("against strange.npz map zz=m1 tolerance little", '"little" is no tolerance'),
         ("against strange.npz map nofile", 'map "nofile": No such file'),
