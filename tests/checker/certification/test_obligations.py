@@ -440,6 +440,15 @@ def test_strings_of_an_input_are_an_obligation() -> None:
     assert list(rules(report, "obligation")) == [SPELLED]
 
 
+def test_entries_of_a_sequence_may_differ_in_a_size_that_has_a_name() -> None:
+    stored = "<int64 i = {0}, int64 k = {1}>"
+    report = judged(
+        f"(seq(float[N]) s) => (float[M] y) {stored} {{ a = SequenceAt (s, i) b = SequenceAt (s, k) y = Add (a, b) }}"
+    )
+    assert report.verdict == "CONFORMS"
+    assert "data-shapes" in rules(report, "obligation")
+
+
 # ---- Sizes beyond what is examined --------------------------------------------------------------
 
 LARGE = {
