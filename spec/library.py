@@ -95,6 +95,9 @@ class Meanings:
         """All meanings of an operator, oldest first."""
         return tuple(self.cores[key] for _, _, key in sorted(self._ranges.get(name, ())))
 
+    def __contains__(self, name: str) -> bool:
+        return name in self._ranges
+
     def __iter__(self) -> Iterator[CoreOperator]:
         return (self.cores[key] for ranges in self._ranges.values() for _, _, key in sorted(ranges))
 

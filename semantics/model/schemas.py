@@ -142,7 +142,7 @@ def is_guest(domain: str, op_type: str) -> bool:
     """The operator is one of ONNX's own domain that ONNX lacks and the specification declares, since a runtime
     registers it there.
     """
-    return not normal_domain(domain) and bool(specification().meanings.of(f"{_GUESTS}::{op_type}"))
+    return not normal_domain(domain) and f"{_GUESTS}::{op_type}" in specification().meanings
 
 
 @cache
