@@ -78,14 +78,19 @@ class Meanings:
         """`cores`: by `parsed.key_of`."""
         self.cores = cores
         self._ranges: dict[str, list[tuple[int, int, str]]] = {}
+        self._keys: dict[tuple[str, int], str | None] = {}
         for key in cores:
             name, first, last = key.split(" ")
             self._ranges.setdefault(name, []).append((int(first), int(last), key))
 
     def at(self, name: str, version: int) -> CoreOperator | None:
         """The meaning of an operator at a version of its domain's operators; None without one."""
-        ranges = self._ranges.get(name, ())
-        return next((self.cores[key] for first, last, key in ranges if first <= version <= last), None)
+        asked = (name, version)
+        if asked not in self._keys:
+            ranges = self._ranges.get(name, ())
+            self._keys[asked] = next((key for first, last, key in ranges if first <= version <= last), None)
+        key = self._keys[asked]
+        return None if key is None else self.cores[key]
 
     def names(self, prefix: str) -> Iterator[str]:
         """The names of operators that begin so."""

@@ -22,7 +22,6 @@ from ..facts.gathering import structure
 from ..formulas.evaluate import judge
 from ..model.differences import first_of, unequal
 from ..model.graph import NodeId, TensorId
-from ..model.schemas import operator_name
 from ..model.values import Value
 from ..operators.application import Application, Draw, Program, Stuck
 from ..resources.persistent import PersistentMap, items, put
@@ -179,7 +178,7 @@ def _applied(start: State, n: NodeId, table: Mapping[TensorId, Value]) -> Mappin
     program, node = start.program, start.program.model.nodes[n]
     made = program.meaning(
         Application(
-            operator_name(node.domain, node.op_type),
+            program.operators[n],
             node.version or 0,
             tuple(None if t is None else table[t] for t in node.inputs),
             program.attributes(n),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ..errors import InternalError
 from ..model.graph import NodeId, TensorId
 from ..model.path import operator_text
-from ..model.schemas import normal_domain, operator_name
+from ..model.schemas import normal_domain
 from ..operators.application import Application, Draw, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
 from ..resources.process import OutOfBudget
@@ -266,7 +266,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
         made = control if isinstance(control, Stuck) else control.computes(state, selected)
         return made if isinstance(made, Stuck) else Apply(None, made.tensors, made.values, made.free)
     application = Application(
-        operator_name(node.domain, node.op_type),
+        program.operators[selected.node],
         node.version or 0,
         seen.values,
         program.attributes(selected.node),

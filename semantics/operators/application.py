@@ -13,6 +13,7 @@ from sonnx.spec.language.syntax import Span
 
 from ..errors import InternalError
 from ..model.graph import Attribute, Constant, Graph, GraphId, Model, NodeId, TensorId, ValueType
+from ..model.schemas import operator_name
 from ..model.stored import array_of
 from ..model.values import Value
 from ..resources.process import OutOfBudget
@@ -123,6 +124,11 @@ class Program:
         return cast("T", self._remembered[key])
 
     # ---- Reading and writing ------------------------------------------------------------------
+
+    @cached_property
+    def operators(self) -> tuple[str, ...]:
+        """The operator of each node, as the specification names it: every step asks for one."""
+        return tuple(operator_name(node.domain, node.op_type) for node in self.model.nodes)
 
     @cached_property
     def reads(self) -> tuple[tuple[TensorId, ...], ...]:
