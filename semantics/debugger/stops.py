@@ -572,23 +572,51 @@ def _bytes_met(history: History, stop: Watch, moment: Moment, wanted: tuple[int,
     came, (offset, length) = moment.came, wanted
     if came is None:
         return None
-    before = history.at(moment.index - 1).state
-    what = ""
-    if stop.access == "read":
-        for t in tensors_read(before, moment):
-            where = region_of(before, t)
-            if where is not None and where.offset < offset + length and offset < where.offset + where.length:
-                what = f"{came.path} reads {tensor_path(before, t)}"
-    else:
+    before, after = history.at(moment.index - 1).state, moment.state
+    sentence = ""
+    if stop.access != "read":
         for t, where in zip(came.tensors, came.places, strict=True):
-            if where.offset < offset + length and offset < where.offset + where.length:
-                what = f"{came.path} writes {tensor_path(moment.state, t)}"
-    if not what:
+            if _meets(where, wanted) and (stop.access != "change" or _differ(before, after, where, wanted)):
+                sentence = f"{came.path} writes {tensor_path(after, t)}"
+                break
+    if not sentence and stop.access in ("read", "access"):
+        for t in tensors_read(before, moment):
+            at = region_of(before, t)
+            if at is not None and _meets(at, wanted):
+                sentence, after = f"{came.path} reads {tensor_path(before, t)}", before
+                break
+    if not sentence:
         return None
-    old, new = bytes_text(before, offset, length), bytes_text(moment.state, offset, length)
-    if stop.access == "change" and old == new:
-        return None
-    return Hit(stop.number, "watch", f"{what} at byte {offset}", old=old, new=new)
+    if stop.condition is not None:
+        old, new = _as_numbers(before, wanted), _as_numbers(after, wanted)
+        if not holds(stop.condition, Context(history, moment.index, old=old, new=new)):
+            return None
+    shown, now = bytes_text(before, offset, length), bytes_text(after, offset, length)
+    return Hit(stop.number, "watch", f"{sentence} at byte {offset}", old=shown, new=now)
+
+
+def _meets(where: Region, wanted: tuple[int, int]) -> bool:
+    """True where a region and a range, given by offset and length, share a byte."""
+    return max(where.offset, wanted[0]) < min(where.offset + where.length, sum(wanted))
+
+
+def _differ(before: State, after: State, where: Region, wanted: tuple[int, int]) -> bool:
+    """True where a byte of a written region that lies in a range is another one than before, or had no value."""
+    first, end = max(where.offset, wanted[0]), min(where.offset + where.length, sum(wanted))
+    return _bytes_in(before, first, end) != _bytes_in(after, first, end)
+
+
+def _bytes_in(state: State, first: int, end: int) -> bytes | None:
+    """The bytes of a range of M; None where one of them has no value, or lies beyond M."""
+    memory = state.store.memory
+    data = read(memory, first, end - first) if end <= memory.size else Uninitialised(first)
+    return None if isinstance(data, Uninitialised) else bytes(data)
+
+
+def _as_numbers(state: State, wanted: tuple[int, int]) -> Array | None:
+    """A range of M as numbers of type uint8; None where a byte of it has no value."""
+    data = _bytes_in(state, wanted[0], sum(wanted))
+    return None if data is None else np.frombuffer(data, np.uint8)
 
 
 def bytes_text(state: State, offset: int, length: int) -> str:

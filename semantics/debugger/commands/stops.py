@@ -178,7 +178,7 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         count = None if times is None else count_of(times)
         match = _BYTES.fullmatch(text)
         if match is not None:
-            wanted = int(match[1], 0), int(match[2] or 1)
+            wanted = _range_of(match)
             return _added(session, Watch(session.number, text, access, bytes=wanted, condition=condition, hit=count))
         said = expression(session, text)
         where = context(session)
@@ -203,6 +203,14 @@ def _watch(access: str) -> Callable[[Session, str], Outcome]:
         return _added(session, made)
 
     return run
+
+
+def _range_of(match: re.Match[str]) -> tuple[int, int]:
+    """The first byte and how many there are. Raises Refused where there is none."""
+    text, length = match[1].lower(), int(match[2] or 1)
+    if not length:
+        raise Refused(f"{match[0]} has no bytes: give a length of at least 1 behind the colon")
+    return int(text, 16 if text.startswith("0x") else 10), length
 
 
 def _check_written(session: Session, instance: Instance) -> None:
@@ -290,8 +298,8 @@ COMMANDS = (
             "TENSOR[SLICE]|@ADDRESS:LENGTH [hit N] [if EXPR]", (), ("cwatch h[0, 0]",), "tensor", keeps=True),
     Command("rwatch", _watch("read"), "Stop where a node reads a tensor or bytes of it.",
             "TENSOR|@ADDRESS:LENGTH [if EXPR]", (), ("rwatch x",), "tensor", keeps=True),
-    Command("awatch", _watch("access"), "Stop where a tensor is read or written.", "TENSOR [if EXPR]", (),
-            ("awatch x",), "tensor", keeps=True),
+    Command("awatch", _watch("access"), "Stop where a tensor or bytes are read or written.",
+            "TENSOR|@ADDRESS:LENGTH [if EXPR]", (), ("awatch x",), "tensor", keeps=True),
     Command("catch", _catch, "Stop where a value is nan, inf, overflow, subnormal, undefined, where a precondition"
             " fails, or at a divergence from a recorded run or from what `against`"
             " names. A nan or inf counts where a node that reads none"

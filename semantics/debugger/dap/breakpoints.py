@@ -5,18 +5,24 @@ Each request replaces its whole group: the group before is removed, each new bre
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Final
 
+import numpy as np
 from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
+from ...model.elements import BITS
 from ...model.path import quote
 from ..commands.table import execute
 from ..display.answers import Refusal
 from ..display.listing import STOPS
+from ..expressions import element_meant, tensor_and_subscripts
+from ..session.session import Session, context, expression
 from ..stops import KINDS, SENTENCES, Breakpoint, Watch, watched
 from ..timeline.history import Refused
+from ..timeline.names import region_of_instance
 from .adapter import DATA, EXCEPTION, FUNCTION, SOURCE, TYPED, Adapter, Body, Handler
 from .messages import Arguments
 from .variables import Container
@@ -119,6 +125,9 @@ _SENTENCES: Final = {
     "precondition": "a requirement of an operator fails",
     "divergence": "another value than the reference has",
 }
+_ADDRESS: Final = re.compile(r"0[xX]([0-9a-fA-F]{1,13})|([0-9]{1,15})")
+_ADDRESSES: Final = 1 << 53
+"""The first number that is no address: JSON's clients keep smaller ones exactly."""
 _LOCATIONS: Final = 10_000
 """So many places for breakpoints are given at once."""
 
@@ -262,8 +271,9 @@ def _filters() -> Json:
 
 def _data_info(adapter: Adapter, given: Arguments) -> Body:
     name, reference = given.text("name"), given.maybe_whole("variablesReference")
+    count = given.whole("bytes", least=1, most=_ADDRESSES) if given.has("bytes") else None
     if given.flag("asAddress"):
-        return _no_data("bytes are watched in the debug console: watch @ADDRESS:LENGTH")
+        return _bytes_from(adapter, _address(name), count or 1)
     if reference:
         container = adapter.references.get(reference, Container, "variable")
         expression = container.expression_of(name)
@@ -273,6 +283,11 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
     if not name.isprintable():
         return _no_data(f"{quote(name)} has characters that cannot be printed")
     session = adapter.looking(given.maybe_whole("frameId"))
+    if count is not None:
+        try:
+            return _bytes_from(adapter, _first_byte(session, name), count)
+        except Refused as refused:
+            return _no_data(refused.message)
     accesses: list[Json] = [*_ACCESS]
     outcome = execute(session, f"watch {name}")
     if isinstance(outcome.answer, Refusal):  # it may be one that no step writes
@@ -282,6 +297,43 @@ def _data_info(adapter: Adapter, given: Arguments) -> Body:
     stop = outcome.session.stops[-1]
     data = watched(outcome.session.model, stop) if isinstance(stop, Watch) else stop.text
     return {"dataId": data, "description": one_line(data), "accessTypes": accesses, "canPersist": True}
+
+
+def _address(text: str) -> int:
+    """The address that a client gives, with 0x in front of a hexadecimal one. Raises Refused."""
+    match = _ADDRESS.fullmatch(text.strip())
+    if match is None:
+        why = "must be an address below 2^53, decimal, or hexadecimal behind 0x"
+        raise Refused(f'arguments: "name" {why}, and is {quote(text[:40])}')
+    return int(match[1], 16) if match[1] else int(match[2])
+
+
+def _first_byte(session: Session, text: str) -> int:
+    """The address of a tensor, or of an element of it, where the session stands. Raises Refused."""
+    said, where = expression(session, text), context(session)
+    instance, subscripts = tensor_and_subscripts(said, where)
+    placed = region_of_instance(session.history, session.index, instance)
+    if placed is None or placed[0] is not session.state.store:
+        raise Refused(f"{instance.path} has no bytes in M here")
+    if not subscripts:
+        return placed[1].offset
+    _, index, value = element_meant(said, where)
+    bits = BITS.get(placed[1].type.element)
+    if bits is None:
+        raise Refused(f"the elements of {instance.path} have no bytes of one size: watch the tensor")
+    return placed[1].offset + int(np.ravel_multi_index(index, value.shape) if index else 0) * bits // 8
+
+
+def _bytes_from(adapter: Adapter, first: int, count: int) -> Body:
+    """So many bytes of M from an address on, also where M does not reach them yet: it grows with what steps place."""
+    store = adapter.session.state.store
+    last, size, most = first + count - 1, store.memory.size, min(store.space.budget, _ADDRESSES)
+    if last >= most:
+        return _no_data(f"byte {last:#x} lies outside M, which never has more than {most:#x} bytes: no step writes it")
+    said = f"bytes {first:#x} to {last:#x} of M" if count > 1 else f"byte {first:#x} of M"
+    more = f", which has {size:#x} bytes here and grows" if last >= size else ""
+    accesses: list[Json] = [*_ACCESS]
+    return {"dataId": f"@{first:#x}:{count}", "description": said + more, "accessTypes": accesses, "canPersist": False}
 
 
 def _no_data(why: str) -> Body:
@@ -342,5 +394,10 @@ HANDLERS: Final = (
         early=True,
     ),
     Handler("dataBreakpointInfo", _data_info),
-    Handler("setDataBreakpoints", _on_data, {"supportsDataBreakpoints": True}, early=True),
+    Handler(
+        "setDataBreakpoints",
+        _on_data,
+        {"supportsDataBreakpoints": True, "supportsDataBreakpointBytes": True},
+        early=True,
+    ),
 )

@@ -10,6 +10,7 @@ from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, tex
 from onnx import TensorProto, helper
 from sonnx.semantics.debugger.display.answers import Refusal
 from sonnx.semantics.debugger.session.session import Session
+from sonnx.semantics.resources.persistent import items
 from tables import table
 
 
@@ -179,6 +180,37 @@ def test_bytes_can_be_watched() -> None:
     assert met(nested(), f"watch @{place.offset + 8}") == []
 
 
+def test_a_byte_is_watched_where_a_step_writes_it_and_nowhere_else() -> None:
+    """Against M itself: the bytes of which a state holds another buffer than the state before."""
+    found, _ = answer(nested(), "seek end")
+    for first, length in ((0x40, 4), (0x100, 1), (0x11F, 2), (0x180, 256), (0, 4096)):
+        written = [it for it in range(1, found.index + 1) if renewed(found, it, range(first, first + length))]
+        back = met(found, f"watch @{first}:{length}", command="reverse-continue", most=30)
+        assert met(nested(), f"watch @{first:#x}:{length}", most=30) == written == [it + 1 for it in back[::-1]]
+
+
+def renewed(found: Session, index: int, addresses: range) -> bool:
+    states = (found.history.at(it).state.store.memory for it in (index - 1, index))
+    before, after = ({at + i: id(data) for at, data in items(it.segments) for i in range(len(data))} for it in states)
+    return any(at in after and before.get(at) != after[at] for at in addresses)
+
+
+def test_bytes_are_watched_where_they_are_read_and_under_a_condition() -> None:
+    found, _ = answer(nested(), "seek end")
+    (place,) = found.history.at(2).came.places  # type: ignore[union-attr]
+    at = f"@0{place.offset}:8"  # a 0 in front is no octal number
+    assert met(nested(), f"rwatch {at}") == [3]
+    assert met(nested(), f"awatch {at}") == [2, 3]
+    minus_eight = (np.float32(-8).tobytes())[-1]
+    assert met(nested(), f"watch {at} if $new[7] == {minus_eight}") == [2]
+    assert met(nested(), f"watch {at} if $new[7] == {minus_eight} - 1") == []
+
+
+def test_a_range_counts_as_changed_where_any_byte_of_it_is_also_behind_those_that_are_shown() -> None:
+    written = met(nested(), "watch @0:4096", most=30)
+    assert met(nested(), "cwatch @0:4096", most=30) == written and written[-1] == 25
+
+
 STRANGE = """<ir_version: 10, opset_import: ["" : 18]>
 strange (float[3] x) => (float[3] y) {
   big = Constant <value = float[1] {3e38}> ()
@@ -296,7 +328,10 @@ def test_stops_are_listed_switched_off_and_deleted() -> None:
     assert isinstance(answer(found, "delete 7")[1], Refusal)
 
 
-@table("line", ["break nothing", "break 400", "watch nothing", "catch", "catch x", "break op:Add if s[", "watch @-1"])
+NOT_SET = ["break nothing", "break 400", "watch nothing", "catch", "catch x", "break op:Add if s[", "watch @-1"]
+
+
+@table("line", [*NOT_SET, "watch @0x40:0", "watch @1.5:2", f"watch @{1 << 80}:4", "watch @:4"])
 def test_what_cannot_be_set_is_refused_and_changes_nothing(line: str) -> None:
     before = nested()
     after, got = answer(before, line)

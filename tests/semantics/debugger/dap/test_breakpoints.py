@@ -189,3 +189,74 @@ def test_the_filter_of_divergence_serves_what_the_session_is_against(
     stopped = client.move("continue")
     assert stopped["reason"] == "exception" and "outside the bound" in stopped["text"]
     client.end()
+
+
+def ranged(client: Client, name: str, **more: Json) -> Json:
+    answered: Json = client.request("dataBreakpointInfo", {"name": name, **more})
+    return answered
+
+
+def test_data_breakpoints_watch_bytes_of_memory(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    assert client.capabilities["supportsDataBreakpointBytes"]
+    client.move("next")
+    tensor = client.request("evaluate", {"expression": "a"})
+    address = client.request("readMemory", {"memoryReference": tensor["memoryReference"], "count": 1})["address"]
+    four = ranged(client, hex(int(address, 16) + 4), asAddress=True, bytes=4)
+    assert four["accessTypes"] == ["write", "read", "readWrite"] and not four["canPersist"]
+    assert four == ranged(client, str(int(address, 16) + 4), asAddress=True, bytes=4) == ranged(client, "a[1]", bytes=4)
+    assert ranged(client, "a", bytes=8)["dataId"] == f"@{address}:8"
+    assert ranged(client, address, asAddress=True)["dataId"] == f"@{address}:1"
+    beyond = ranged(client, "0x4000", asAddress=True, bytes=64)
+    assert beyond["dataId"] and "grows" in beyond["description"]
+    client.request("restart", {})
+    client.stopped()
+    for access, lines in (("write", ['"t" =']), ("read", ['"b" =']), ("readWrite", ['"t" =', '"b" ='])):
+        wanted = [{"dataId": four["dataId"], "accessType": access}]
+        (made,) = client.request("setDataBreakpoints", {"breakpoints": wanted})["breakpoints"]
+        assert made["verified"], made
+        for line in lines:
+            stopped = client.move("continue")
+            assert stopped["reason"] == "data breakpoint" and stopped["hitBreakpointIds"] == [made["id"]]
+            assert line in line_of(client)
+        client.request("restart", {})
+        client.stopped()
+    client.end()
+
+
+def test_a_tensor_without_bytes_in_memory_has_none_to_watch(client: Client, nested: Json) -> None:
+    client.begin(nested)
+    for name, why in (("y", "no bytes in M here"), ("nothing", "no tensor"), ("x[7]", "no position 7")):
+        answered = ranged(client, name, bytes=4)
+        assert answered["dataId"] is None and why in answered["description"], answered
+    client.end()
+
+
+MALFORMED: Json = {
+    "no address": {"name": "here", "asAddress": True},
+    "negative": {"name": "-4", "asAddress": True},
+    "a fraction": {"name": "4.5", "asAddress": True},
+    "not ASCII": {"name": "\u0664", "asAddress": True},
+    "too many digits": {"name": "9" * 400, "asAddress": True},
+    "bytes as text": {"name": "0", "asAddress": True, "bytes": "4"},
+    "no bytes": {"name": "0", "asAddress": True, "bytes": 0},
+    "fewer": {"name": "x", "bytes": -1},
+    "half a byte": {"name": "x", "bytes": 0.5},
+    "far too many": {"name": "x", "bytes": 1 << 70},
+    "no flag": {"name": "0", "asAddress": 1},
+}
+
+
+def test_a_malformed_range_is_refused_in_one_line_and_the_adapter_goes_on(client: Client, nested: Json) -> None:
+    client.begin({**nested, "maxMemory": 1 << 20})
+    for what, given in MALFORMED.items():
+        said = client.refused("dataBreakpointInfo", given)
+        assert "must be" in said and "\n" not in said and len(said) < 600, (what, said)
+    far = ranged(client, "0xfffff", asAddress=True, bytes=2)
+    assert far["dataId"] is None and "never has more than 0x100000 bytes" in far["description"]
+    assert ranged(client, "0", asAddress=True, bytes=1 << 52)["dataId"] is None
+    ids = ["@", "@0:0", "@-1:4", "@0x10:", f"@{'9' * 99}:1", "@0x10:4\nquit", "@0x10:4 hit 0", "@1e3:4"]
+    made = client.request("setDataBreakpoints", {"breakpoints": [{"dataId": it} for it in ids]})["breakpoints"]
+    assert [(it["verified"], "\n" in it["message"]) for it in made] == [(False, False)] * len(ids)
+    client.move("continue")
+    client.end()
