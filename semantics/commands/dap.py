@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import rich_click as click
@@ -20,7 +21,13 @@ import rich_click as click
     metavar="DIR",
     help="Write the extension for VS Code into this folder and end.",
 )
-def dap(port: int | None, vscode: Path | None) -> None:
+@click.option(
+    "--inputs",
+    type=click.Path(path_type=Path),
+    metavar="MODEL",
+    help="Print the inputs of a model as JSON, for an editor that asks for them, and end.",
+)
+def dap(port: int | None, vscode: Path | None, inputs: Path | None) -> None:
     """Serve an editor that debugs models: its launch configuration names the model and the inputs.
 
     Without --port the protocol is spoken on standard input and output. With it clients are served one after the other
@@ -38,6 +45,11 @@ def dap(port: int | None, vscode: Path | None) -> None:
 
         for path in write_extension(vscode):
             click.echo(path)
+        return
+    if inputs is not None:
+        from ..debugger.extension import inputs_of
+
+        click.echo(json.dumps(inputs_of(inputs), indent=2))
         return
     if port is None:
         on_stdio(claimed_output())

@@ -112,7 +112,8 @@ OPTIONS: Final = (
     Option(
         "inputs",
         {"anyOf": [{"type": "string"}, _TEXTS, {"type": "object", "additionalProperties": {"type": "string"}}]},
-        "The inputs: NAME=FILE or FILE.npz, an array of these, or an object from names to files (.npy, .npz, .pb).",
+        "The inputs: NAME=FILE or FILE.npz, an array of these, or an object from names to files"
+        " (.npy, .npz, .pb, .json).",
     ),
     Option("random", {"type": "integer", "minimum": 0}, "Draw the inputs that are not given from this seed."),
     Option(

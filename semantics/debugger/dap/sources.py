@@ -1,6 +1,7 @@
 """The requests `source`, `loadedSources` and `locations`: the listing, the functions of the model, the specification.
 
 The listing and the specification are files. The functions have references that are the same in the whole session.
+`sonnx/values` is a request of this adapter's own: the protocol has none for what an editor shows inside of the text.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from ...machine.trace.format import Json
-from ..display.listing import Document, Line, defining_files, definition_of, function_documents
+from ...model.graph import TensorId
+from ..display.listing import Document, Line, Span, defining_files, definition_of, function_documents
+from ..inspection.items import EFFORT, SMALL, View, here, tensor_item
 from ..timeline.history import Refused
 from .adapter import Adapter, Body, Handler
 from .launch import ListingFile
@@ -72,6 +75,35 @@ def _locations(adapter: Adapter, given: Arguments) -> Body:
     }
 
 
+_MOST_LINES: Final = 1000
+"""So many lines are looked at for names at once."""
+
+
+def _values(adapter: Adapter, given: Arguments) -> Body:
+    """The names of tensors in lines of the listing: their places, what asks for just that tensor wherever the execution
+    stands, and where the line declares it or gives it a value also the one that it has in the run at hand."""
+    session, client = adapter.session, adapter.client
+    first = client.own_line(given.whole("line"))
+    last = client.own_line(given.whole("endLine", client.line(first)))
+    lines = session.listing.lines[max(first, 1) - 1 : max(min(last, first + _MOST_LINES - 1), 0)]
+    spans = [(line, span, span.tensor) for line in lines for span in line.spans if span.tensor is not None]
+    view = View(effort=max(EFFORT // max(len(spans), 1), SMALL))
+    return {"values": [_value(adapter, line, span, t, view) for line, span, t in spans]}
+
+
+def _value(adapter: Adapter, line: Line, span: Span, t: TensorId, view: View) -> dict[str, Json]:
+    session, client = adapter.session, adapter.client
+    item = tensor_item(session, here(session, t), f"`{session.model.tensors[t].path}`", view)
+    made: dict[str, Json] = {
+        "name": item.name,
+        "expression": item.expression,
+        "line": client.line(line.number),
+        "column": client.column(span.start),
+        "endColumn": client.column(span.end),
+    }
+    return {**made, "value": item.value} if item.bytes and span.kind in ("name", "output") else made
+
+
 def _columns(line: Line, location: Location) -> tuple[int, int]:
     """The columns of a location on its line: the name of the tensor, or all of the line."""
     for span in line.spans:
@@ -107,4 +139,5 @@ HANDLERS = (
     Handler("source", _source),
     Handler("loadedSources", _loaded, {"supportsLoadedSourcesRequest": True}),
     Handler("locations", _locations),
+    Handler("sonnx/values", _values),
 )

@@ -1,0 +1,46 @@
+"""Packages of npm for the campaign: from a folder that is named, or installed for the run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PACKAGES = (
+    "@vscode/debugadapter-testsupport@1.68.0",
+    "@vscode/vsce@3.9.2",
+    "vscode-oniguruma@2.0.1",
+    "vscode-textmate@9.3.2",
+)
+
+
+def node() -> str:
+    """The program node; skips the test where there is none."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("node is not installed")
+    return found
+
+
+def node_modules(folder: Path) -> Path:
+    """A folder node_modules with the packages: the one of SONNX_NODE_MODULES, else installed into the folder given.
+    Skips the test where npm is not installed or cannot fetch them."""
+    node()
+    stated = os.environ.get("SONNX_NODE_MODULES")
+    if stated:
+        return Path(stated)
+    modules, npm = folder / "node_modules", shutil.which("npm")
+    if npm is None:
+        pytest.skip("npm is not installed")
+    if not modules.is_dir():
+        command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+        except subprocess.TimeoutExpired:
+            pytest.skip("npm did not install the packages within 300 seconds")
+        if done.returncode:
+            pytest.skip(f"npm cannot install the packages: {done.stderr.strip().splitlines()[-1:]}")
+    return modules
