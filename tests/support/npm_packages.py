@@ -25,10 +25,11 @@ def node() -> str:
     return found
 
 
-def node_modules(folder: Path) -> Path:
-    """A folder node_modules with the packages: the one of SONNX_NODE_MODULES, else installed into the folder given.
+def node_modules(factory: pytest.TempPathFactory) -> Path:
+    """A folder node_modules with the packages: the one of SONNX_NODE_MODULES, else installed once for the run.
     Skips the test where npm is not installed or cannot fetch them."""
     node()
+    folder = factory.getbasetemp() / "npm"
     stated = os.environ.get("SONNX_NODE_MODULES")
     if stated:
         return Path(stated)
@@ -36,11 +37,12 @@ def node_modules(folder: Path) -> Path:
     if npm is None:
         pytest.skip("npm is not installed")
     if not modules.is_dir():
-        command = [npm, "install", "--prefix", str(folder), "--no-audit", "--no-fund", "--ignore-scripts", *PACKAGES]
+        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-maxtimeout=5000"]
+        command = [npm, "install", "--prefix", str(folder), *flags, *PACKAGES]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
         except subprocess.TimeoutExpired:
             pytest.skip("npm did not install the packages within 300 seconds")
         if done.returncode:
-            pytest.skip(f"npm cannot install the packages: {done.stderr.strip().splitlines()[-1:]}")
+            pytest.skip(f"npm cannot install the packages: {done.stderr.strip()[:300]}")
     return modules

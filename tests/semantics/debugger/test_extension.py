@@ -147,8 +147,10 @@ def test_the_specification_is_coloured_with_the_words_of_its_grammar() -> None:
 
 
 @pytest.mark.campaign
-def test_the_library_of_vs_code_finds_the_same_colours(tmp_path: Path) -> None:
-    modules = node_modules(tmp_path)
+def test_the_library_of_vs_code_finds_the_same_colours(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    modules = node_modules(tmp_path_factory)
     cases: list[tuple[str, str]] = [("listing", it.text) for it in (odd_names(), listing(load_proto(model(NESTED))))]
     cases += [("listing", it.text) for it in examples(tmp_path / "examples")]
     cases += [("specification", it.read_text(encoding="utf-8")) for it in sorted((ROOT / "spec").rglob("*.sonnx"))]
@@ -366,6 +368,14 @@ def test_the_files_that_the_manifest_names_are_there(key: str) -> None:
             assert json.loads((FOLDER / row["path"]).read_text(encoding="ascii"))["scopeName"] == row["scopeName"]
 
 
+def test_the_code_registers_each_command_and_no_other() -> None:
+    code = (FOLDER / "extension.js").read_text(encoding="ascii")
+    registered = re.findall(r'registerCommand\("([\w.]+)"', code)
+    assert sorted(registered) == sorted(it["command"] for it in manifest()["contributes"]["commands"])
+    settings = manifest()["contributes"]["configuration"]["properties"]
+    assert {f"sonnx.{it}" for it in re.findall(r'getConfiguration\("sonnx"\)\.get\("(\w+)"', code)} == set(settings)
+
+
 def test_menus_name_commands_and_the_extension_wakes_for_its_debugger() -> None:
     found = manifest()
     commands = {it["command"] for it in found["contributes"]["commands"]}
@@ -378,8 +388,10 @@ def test_menus_name_commands_and_the_extension_wakes_for_its_debugger() -> None:
 
 
 @pytest.mark.campaign
-def test_the_packaging_tool_of_vs_code_takes_the_extension(tmp_path: Path) -> None:
-    modules = node_modules(tmp_path)
+def test_the_packaging_tool_of_vs_code_takes_the_extension(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    modules = node_modules(tmp_path_factory)
     extension = tmp_path / "extension"
     written = {it.name for it in write_extension(extension)}
     tool = [node(), str(modules / "@vscode" / "vsce" / "vsce")]
