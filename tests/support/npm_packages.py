@@ -37,7 +37,7 @@ def node_modules(factory: pytest.TempPathFactory) -> Path:
     if npm is None:
         pytest.skip("npm is not installed")
     if not modules.is_dir():
-        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-maxtimeout=5000"]
+        flags = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=1000"]
         command = [npm, "install", "--prefix", str(folder), *flags, *PACKAGES]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
