@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import onnx
 import pytest
 from debugger_models import NESTED, model
 from npm_packages import node, node_modules
 from onnx import TensorProto, helper
 from sonnx.semantics import load_proto
+from sonnx.semantics.debugger.dap.launch import LAUNCH, launch_of, opened_for
+from sonnx.semantics.debugger.dap.messages import Arguments
 from sonnx.semantics.debugger.display.listing import Listing, listing
 from sonnx.semantics.debugger.extension import coloured, inputs_of, keywords, write_extension
 from sonnx.semantics.errors import ModelError, Unsupported
@@ -267,9 +270,6 @@ def test_the_picker_makes_a_launch_of_what_is_answered(tmp_path: Path) -> None:
     settings = teller(tmp_path, INPUTS)
     uri = {"fsPath": "/models/net.onnx"}
     scenes = [{"call": DEBUG, "arguments": [uri], "answers": row, "settings": settings} for row, _ in PICKS.values()]
-    from sonnx.semantics.debugger.dap.launch import LAUNCH, launch_of
-    from sonnx.semantics.debugger.dap.messages import Arguments
-
     for (name, (answers, given)), found in zip(PICKS.items(), played(FOLDER, *scenes), strict=True):
         assert (len(found["asked"]), found["said"]) == (len(answers), []), name
         if given is None:
@@ -324,6 +324,18 @@ def test_without_a_setting_the_python_that_wrote_the_extension_serves(tmp_path: 
     (found,) = played(tmp_path, {"call": ["factory", "sonnx", "createDebugAdapterDescriptor"]})
     file, arguments = found["gave"]["given"]
     assert file == sys.executable and arguments[-1] == "dap"
+
+
+def test_what_the_picker_makes_of_a_model_is_a_launch_that_begins(tmp_path: Path) -> None:
+    """The whole way: the manifest's command tells of the inputs, the launch that is made opens the model."""
+    write_extension(tmp_path / "extension")
+    onnx.save(model(NESTED), tmp_path / "net = 1.onnx")
+    call = {"call": DEBUG, "arguments": [{"fsPath": str(tmp_path / "net = 1.onnx")}], "answers": [DRAW, "5"]}
+    (found,) = played(tmp_path / "extension", call)
+    (started,) = found["started"]
+    launch = launch_of(LAUNCH, Arguments(started["configuration"]))
+    assert (found["said"], launch.random, launch.stop_on_entry) == ([], 5, True)
+    assert opened_for(launch, lambda: False).session.history.at(0).next is not None
 
 
 VALUES = [
