@@ -569,53 +569,50 @@ def tensors_read(before: State, moment: Moment) -> tuple[TensorId, ...]:
 
 
 def _bytes_met(history: History, stop: Watch, moment: Moment, wanted: tuple[int, int]) -> Hit | None:
-    came, (offset, length) = moment.came, wanted
+    came = moment.came
     if came is None:
         return None
     before, after = history.at(moment.index - 1).state, moment.state
-    sentence = ""
+    shared, sentence = None, ""
     if stop.access != "read":
         for t, where in zip(came.tensors, came.places, strict=True):
-            if _meets(where, wanted) and (stop.access != "change" or _differ(before, after, where, wanted)):
+            shared = _shared(where, wanted)
+            if shared and (stop.access != "change" or _bytes_in(before, *shared) != _bytes_in(after, *shared)):
                 sentence = f"{came.path} writes {tensor_path(after, t)}"
                 break
     if not sentence and stop.access in ("read", "access"):
         for t in tensors_read(before, moment):
             at = region_of(before, t)
-            if at is not None and _meets(at, wanted):
+            shared = None if at is None else _shared(at, wanted)
+            if shared:
                 sentence, after = f"{came.path} reads {tensor_path(before, t)}", before
                 break
-    if not sentence:
+    if not sentence or shared is None:
         return None
     if stop.condition is not None:
         old, new = _as_numbers(before, wanted), _as_numbers(after, wanted)
         if not holds(stop.condition, Context(history, moment.index, old=old, new=new)):
             return None
-    shown, now = bytes_text(before, offset, length), bytes_text(after, offset, length)
-    return Hit(stop.number, "watch", f"{sentence} at byte {offset}", old=shown, new=now)
+    shown, now = bytes_text(before, *shared), bytes_text(after, *shared)
+    return Hit(stop.number, "watch", f"{sentence} at byte {shared[0]}", old=shown, new=now)
 
 
-def _meets(where: Region, wanted: tuple[int, int]) -> bool:
-    """True where a region and a range, given by offset and length, share a byte."""
-    return max(where.offset, wanted[0]) < min(where.offset + where.length, sum(wanted))
-
-
-def _differ(before: State, after: State, where: Region, wanted: tuple[int, int]) -> bool:
-    """True where a byte of a written region that lies in a range is another one than before, or had no value."""
+def _shared(where: Region, wanted: tuple[int, int]) -> tuple[int, int] | None:
+    """The bytes that a region shares with a range, both given by offset and length; None where there are none."""
     first, end = max(where.offset, wanted[0]), min(where.offset + where.length, sum(wanted))
-    return _bytes_in(before, first, end) != _bytes_in(after, first, end)
+    return (first, end - first) if first < end else None
 
 
-def _bytes_in(state: State, first: int, end: int) -> bytes | None:
+def _bytes_in(state: State, offset: int, length: int) -> bytes | None:
     """The bytes of a range of M; None where one of them has no value, or lies beyond M."""
     memory = state.store.memory
-    data = read(memory, first, end - first) if end <= memory.size else Uninitialised(first)
+    data = read(memory, offset, length) if offset + length <= memory.size else Uninitialised(offset)
     return None if isinstance(data, Uninitialised) else bytes(data)
 
 
 def _as_numbers(state: State, wanted: tuple[int, int]) -> Array | None:
     """A range of M as numbers of type uint8; None where a byte of it has no value."""
-    data = _bytes_in(state, wanted[0], sum(wanted))
+    data = _bytes_in(state, *wanted)
     return None if data is None else np.frombuffer(data, np.uint8)
 
 

@@ -209,6 +209,10 @@ def test_bytes_are_watched_where_they_are_read_and_under_a_condition() -> None:
 def test_a_range_counts_as_changed_where_any_byte_of_it_is_also_behind_those_that_are_shown() -> None:
     written = met(nested(), "watch @0:4096", most=30)
     assert met(nested(), "cwatch @0:4096", most=30) == written and written[-1] == 25
+    found, got = stopped(nested(), "cwatch @0:4096", "continue")
+    (place,) = found.history.at(1).came.places  # type: ignore[union-attr]
+    assert got.hits[0].text == f'/0:Add writes /"a" at byte {place.offset}'
+    assert (got.hits[0].old, got.hits[0].new) == ("?? ?? ?? ?? ?? ?? ?? ??", "00 00 00 40 00 00 80 c0")
 
 
 STRANGE = """<ir_version: 10, opset_import: ["" : 18]>
