@@ -10,8 +10,11 @@ from pathlib import Path
 import pytest
 
 PACKAGES = (
+    "@types/node@20.19.43",
+    "@types/vscode@1.80.0",
     "@vscode/debugadapter-testsupport@1.68.0",
     "@vscode/vsce@3.9.2",
+    "typescript@5.9.3",
     "vscode-oniguruma@2.0.1",
     "vscode-textmate@9.3.2",
 )

@@ -325,13 +325,16 @@ def _first_byte(session: Session, text: str) -> int:
 
 
 def _bytes_from(adapter: Adapter, first: int, count: int) -> Body:
-    """So many bytes of M from an address on, also where M does not reach them yet: it grows with what steps place."""
-    store = adapter.session.state.store
-    last, size, most = first + count - 1, store.memory.size, min(store.space.budget, _ADDRESSES)
+    """So many bytes of M from an address on, also where M does not reach them yet: it grows with what steps place.
+    A client may ask before there is a session, to set again what it has kept."""
+    last, more, most = first + count - 1, "", _ADDRESSES
+    if adapter.current is not None:
+        store = adapter.current.state.store
+        size, most = store.memory.size, min(store.space.budget, _ADDRESSES)
+        more = f", which has {size:#x} bytes here and grows" if last >= size else ""
     if last >= most:
         return _no_data(f"byte {last:#x} lies outside M, which never has more than {most:#x} bytes: no step writes it")
     said = f"bytes {first:#x} to {last:#x} of M" if count > 1 else f"byte {first:#x} of M"
-    more = f", which has {size:#x} bytes here and grows" if last >= size else ""
     accesses: list[Json] = [*_ACCESS]
     return {"dataId": f"@{first:#x}:{count}", "description": said + more, "accessTypes": accesses, "canPersist": False}
 
@@ -393,7 +396,7 @@ HANDLERS: Final = (
         {"exceptionBreakpointFilters": _filters(), "supportsExceptionFilterOptions": True},
         early=True,
     ),
-    Handler("dataBreakpointInfo", _data_info),
+    Handler("dataBreakpointInfo", _data_info, early=True),
     Handler(
         "setDataBreakpoints",
         _on_data,

@@ -129,7 +129,8 @@ async function configurationFor(context, model) {
 
 /** The model that the editor at hand shows, itself or as a listing. */
 function modelShown() {
-  const shown = vscode.window.tabGroups.activeTabGroup.activeTab?.input?.uri?.fsPath ?? "";
+  const { activeTab } = vscode.window.tabGroups.activeTabGroup;
+  const shown = /** @type {{ uri?: vscode.Uri } | undefined} */ (activeTab?.input)?.uri?.fsPath ?? "";
   if (shown.endsWith(MODEL)) return shown;
   return shown.endsWith(LISTED) ? shown.slice(0, -LISTED.length) : undefined;
 }

@@ -15,7 +15,7 @@ from typing import Any
 import onnx
 import pytest
 from debugger_models import NESTED, model
-from npm_packages import node, node_modules
+from npm_packages import PACKAGES, node, node_modules
 from onnx import TensorProto, helper
 from sonnx.semantics import load_proto
 from sonnx.semantics.debugger.dap.launch import LAUNCH, launch_of, opened_for
@@ -397,6 +397,20 @@ def test_menus_name_commands_and_the_extension_wakes_for_its_debugger() -> None:
     assert found["activationEvents"] == [f"onDebugResolve:{debugger['type']}"]
     least = re.fullmatch(r"\^1\.(\d+)\.0", found["engines"]["vscode"])
     assert least is not None and int(least[1]) >= 74  # from which on commands and languages wake an extension unstated
+
+
+@pytest.mark.campaign
+def test_the_code_fits_the_oldest_vs_code_that_takes_it(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    modules = node_modules(tmp_path_factory)
+    oldest = manifest()["engines"]["vscode"].removeprefix("^")
+    assert f"@types/vscode@{oldest}" in PACKAGES
+    roots = ["--typeRoots", str(modules / "@types"), "--types", "node,vscode"]
+    flags = ["--noEmit", "--allowJs", "--checkJs", "--target", "es2022", "--module", "commonjs"]
+    command = [node(), str(modules / "typescript" / "bin" / "tsc"), *flags, *roots]
+    done = subprocess.run([*command, str(FOLDER / "extension.js")], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout
 
 
 @pytest.mark.campaign

@@ -224,6 +224,20 @@ def test_data_breakpoints_watch_bytes_of_memory(client: Client, nested: Json) ->
     client.end()
 
 
+def test_bytes_can_be_watched_before_there_is_a_session(client: Client, nested: Json) -> None:
+    """As a client does that has kept an address."""
+    client.capabilities = client.request("initialize", {"adapterID": "sonnx"})
+    kept = ranged(client, "0xc0", asAddress=True, bytes=2)
+    assert "nothing is debugged yet" in client.refused("dataBreakpointInfo", {"name": "a"})
+    (pending,) = client.request("setDataBreakpoints", {"breakpoints": [{"dataId": kept["dataId"]}]})["breakpoints"]
+    assert not pending["verified"]
+    client.begin_again(nested)
+    assert client.event("breakpoint")["breakpoint"] == {"id": pending["id"], "verified": True, "message": "@0xc0:2"}
+    assert client.move("continue")["hitBreakpointIds"] == [pending["id"]]
+    assert '"t" = Add("a"' in line_of(client)
+    client.end()
+
+
 def test_a_tensor_without_bytes_in_memory_has_none_to_watch(client: Client, nested: Json) -> None:
     client.begin(nested)
     for name, why in (("y", "no bytes in M here"), ("nothing", "no tensor"), ("x[7]", "no position 7")):
