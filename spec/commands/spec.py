@@ -216,14 +216,16 @@ def render(context: click.Context, folder: Path, form: str) -> None:
     if form == "html":
         from ..render.site import site
         from ..render.site.examples import executor, read_examples
-        from ..render.site.interface import beside, interface_page
-        from ..render.site.own_operator import recorded
+        from ..render.site.interface import TITLE, beside, interface_page
+        from ..render.site.places import INTERFACE
+        from ..render.site.sessions import recorded, session_page, sessions
 
         execute = executor()
         files = beside()
-        interface = interface_page(list(listed_commands(context)), files)
-        session = () if execute is None else recorded()
-        pages = {**site(specification(), texts, read_examples(), execute, session, interface), **files}
+        shown = () if execute is None else sessions()
+        more = {it.address: (it.title, session_page(it, recorded(it))) for it in shown}
+        more[INTERFACE] = (TITLE, interface_page(list(listed_commands(context)), files))
+        pages = {**site(specification(), texts, read_examples(), execute, more), **files}
     else:
         from ..render.markdown import markdown
 

@@ -24,6 +24,7 @@ from sonnx.spec import cli
 from sonnx.spec.language.parse import parse
 from sonnx.spec.parsed import read_texts
 from sonnx.spec.render.site.examples import executor, read_examples
+from sonnx.spec.render.site.sessions import Session
 from texts import few
 
 RUN = "import sys; from sonnx.spec.cli import main; sys.argv[0] = 'sonnx'; main()"
@@ -396,11 +397,11 @@ def test_spec_render_writes_the_site_with_its_examples(tmp_path: Path, monkeypat
 
     def site(_specification: object, texts: dict[str, str], examples: tuple[object, ...], *made: object) -> object:
         assert texts == read_texts() and repr(examples) == repr(read_examples())  # some hold NaN
-        assert made[:2] == (executor(), ("a session",))
+        assert made[0] == executor() and "a-title.html" in made[1]
         return {"index.html": "a page", "below/page.html": "another one"}
 
     monkeypatch.setattr("sonnx.spec.render.site.site", site)
-    monkeypatch.setattr("sonnx.spec.render.site.own_operator.recorded", lambda: ("a session",))
+    monkeypatch.setattr("sonnx.spec.render.site.sessions.sessions", lambda: (Session("A title", "a-title.html", ()),))
     assert cli.run(["spec", "render", str(tmp_path / "out")]) == 0
     assert (tmp_path / "out" / "index.html").read_text() == "a page"
     assert (tmp_path / "out" / "below" / "page.html").read_text() == "another one"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 from ...elaborate.coverage import coverage
 from ...elaborate.declared import signatures_of
@@ -11,11 +12,9 @@ from ...language.syntax import Operator
 from ...library import Specification
 from .declarations import file_page
 from .examples import Example, Execute, Executed
-from .interface import TITLE as INTERFACE_TITLE
 from .operator_page import operator_page
 from .overviews import coverage_page, demands_page, index_page, names_page
-from .own_operator import TITLE, Recorded, own_operator_page
-from .places import COVERAGE, DEMANDS, INDEX, INTERFACE, NAMES, OWN, page_name, places
+from .places import COVERAGE, DEMANDS, INDEX, NAMES, page_name, places
 from .references import references
 
 
@@ -24,12 +23,10 @@ def site(
     texts: Mapping[str, str],
     examples: Iterable[Example] = (),
     execute: Execute | None = None,
-    session: Sequence[Recorded] = (),
-    interface: str = "",
+    more: Mapping[str, tuple[str, str]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The pages by file name. texts: of the files, by name. Without `execute` no example is shown. session: what was
-    recorded on an operator of one's own; without it there is no such page. interface: the page on commands and
-    interfaces, "" for none.
+    """The pages by file name. texts: of the files, by name. Without `execute` no example is shown. more: further
+    pages by address, each with its title; the entrance lists them.
     """
     files = tuple(specification.files.values())
     where = places(files)
@@ -38,18 +35,13 @@ def site(
     by_operator: dict[str, list[Example]] = {}
     for example in examples:
         by_operator.setdefault(example.operator, []).append(example)
-    more = [(TITLE, OWN)] if session else []
-    more += [(INTERFACE_TITLE, INTERFACE)] if interface else []
     pages = {
-        INDEX: index_page(files, texts, covered, more),
+        INDEX: index_page(files, texts, covered, [(title, address) for address, (title, _) in more.items()]),
         COVERAGE: coverage_page(covered, where),
         NAMES: names_page(files, where),
         DEMANDS: demands_page(where, known),
     }
-    if session:
-        pages[OWN] = own_operator_page(session)
-    if interface:
-        pages[INTERFACE] = interface
+    pages |= {address: text for address, (_, text) in more.items()}
     pages |= {page_name(file.name): file_page(file, texts[file.name], where, known) for file in files}
     for name, meanings in specification.operators.items():
         versions = signatures_of(meanings)

@@ -82,7 +82,7 @@ def page_name(file: str) -> str:
 # ---- Addresses ----------------------------------------------------------------------------------
 
 
-COVERAGE, NAMES, DEMANDS, OWN = "coverage.html", "names.html", "demands.html", "add-your-own-operator.html"
+COVERAGE, NAMES, DEMANDS = "coverage.html", "names.html", "demands.html"
 INTERFACE = "commands-and-interfaces.html"
 
 
