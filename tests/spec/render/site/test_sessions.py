@@ -81,5 +81,5 @@ def test_a_page_shows_files_commands_and_as_much_output_as_it_says() -> None:
 
 
 def test_a_command_that_ends_otherwise_than_the_page_says_is_a_defect() -> None:
-    with pytest.raises(RuntimeError, match="python it.py ends with 0, the page says 3"):
+    with pytest.raises(RuntimeError, match=r"python it\.py ends with 0, the page says 3"):
         recorded(replace(SMALL, steps=(replace(SMALL.steps[0], code=3),)))
