@@ -169,6 +169,8 @@ def _by_definition(
     those of this model; an input of the model that the reference lacks is taken to be the same."""
     program = before.program
     node = program.model.nodes[came.node]
+    if came.supplied:
+        return dict.fromkeys(known, _Open(Verdict.UNDECIDED, f"the value here came {came.supplied}, by no definition"))
     if not isinstance(came.change, Stay) or node.bodies or node.version is None:
         return dict.fromkeys(known, _of_holder(against, came))
     inputs: list[Value | None] = []

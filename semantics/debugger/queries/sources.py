@@ -47,6 +47,7 @@ class Source:
 
     copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
     whole: in place of a footprint all inputs are named, and why. edited: the timeline whose edit gave the element.
+    supplied: when and from where it came, where no definition gave it; what that read is not known.
     """
 
     at: int | None
@@ -58,6 +59,7 @@ class Source:
     tree: Tree | None = None
     whole: str = ""
     edited: History | None = None
+    supplied: str = ""
 
 
 class Sources:
@@ -112,6 +114,8 @@ class Sources:
         came = self.history.at(at).came
         if came is None:
             return Source(None, None, "")
+        if came.supplied:
+            return Source(at, came.node, came.rule, supplied=supplied_text(at, came.supplied))
         before = self.history.at(at - 1).state
         if came.rule == "Step/fire":
             return self._fired(element, at, came.node, before)
@@ -357,8 +361,9 @@ _COPIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of one tensor. kind: input, stored, constant, computed, edited, or sizes: made of the sizes of inputs,
-    of no element. whole: all of it, as far as is known. edited: the timeline whose edit gave them.
+    """Elements of one tensor. kind: input, stored, constant, computed, edited, supplied, or sizes: made of the sizes of
+    inputs, of no element. whole: all of it, as far as is known. edited: the timeline whose edit gave them. supplied:
+    when and from where they came, for those that no definition gave.
     """
 
     instance: Instance
@@ -367,6 +372,7 @@ class Part:
     shape: tuple[int, ...] | None
     whole: bool = False
     edited: History | None = None
+    supplied: str = ""
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
@@ -487,13 +493,16 @@ def _part(sources: Sources, instance: Instance, edited: History | None, elements
     indices = tuple(sorted({it.index for it in elements if it.index is not None}))
     whole = any(it.index is None for it in elements) or (shape is not None and len(indices) == _size(value))
     kind = _kind(sources, instance, next(iter(elements))) if edited is None else "edited"
-    return Part(instance, kind, indices, shape, whole, edited)
+    supplied = sources.of(next(iter(elements))).supplied
+    return Part(instance, kind, indices, shape, whole, edited, supplied)
 
 
 def _kind(sources: Sources, instance: Instance, element: Element) -> str:
     at = sources.written(instance)
     came = None if at is None else sources.history.at(at).came
     if came is not None:
+        if came.supplied:
+            return "supplied"
         if not sources.history.model.nodes[came.node].inputs:
             return "constant"
         source = sources.of(element)
@@ -525,7 +534,8 @@ _LOOKED: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited; Cut: the search ended there.
+    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited, Supplied; Cut: the search
+    ended there.
 
     at: the moment to which its write led. why: the operation, with its operands.
     """
@@ -566,6 +576,9 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
             return
         if source.edited is not None:
             yield Link("Edited", element, shown, source.at, "", edit_text(source.edited))
+            return
+        if source.supplied:
+            yield Link("Supplied", element, shown, source.at, node, source.supplied)
             return
         before = [it for it in source.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
@@ -656,6 +669,11 @@ def text_of(element: Element) -> str:
 def said_of(element: Element) -> str:
     """An element as a command takes it."""
     return f"`{element.instance.path}`" + ("" if element.index is None else str(list(element.index)))
+
+
+def supplied_text(at: int, source: str) -> str:
+    """When and from where values came that no definition gave."""
+    return f"{'computed' if source.startswith('by ') else 'supplied'} {source} at step {at}, by no definition here"
 
 
 def edit_text(timeline: History) -> str:
