@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     help="Values for a tensor, or a node with one output, each time its node comes, in place of a meaning; repeatable.",
 )
 @click.option("--through", metavar="ENGINE", help="An engine that computes each node without a meaning.")
+@click.option("--allow-py", "python", is_flag=True, help="Let `py` of scripts, pipes and aliases run Python too.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
@@ -61,6 +63,7 @@ def debug(
     tolerance: str | None,
     supplied: tuple[str, ...],
     through: str | None,
+    python: bool,
     batch: bool,
     no_rc: bool,
     as_json: bool,
@@ -96,7 +99,11 @@ def debug(
     write = sys.stdout.write
     if not (batch or no_rc) and sys.stdin.isatty():
         session = settings(session, Path("~/.sonnxrc").expanduser(), write)
-    session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
+    session = replace(session, python=python)
+    session, code, over = run_batch(session, lines, write, json=as_json)
+    if not over and code != 2:
+        session, after, over = run_batch(session, commands, write, json=as_json, typed=True)
+        code = max(code, after)
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))
     sys.exit(code)

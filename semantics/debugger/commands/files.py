@@ -145,6 +145,7 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
         if isinstance(outcome.answer, Refusal):
             raise Refused(f"{there}: {quote(line)}: {outcome.answer.message}")
         again = outcome.session
+    again = replace(again, python=session.python)
     return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
 
 
