@@ -18,6 +18,7 @@ from sonnx.spec.terminal import few
 from ..errors import InternalError, ModelError, Unsupported
 from ..facts.gathering import structure
 from ..formulas.evaluate import judge
+from ..model.added import check_texts
 from ..model.graph import Model, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain, operator_name
@@ -66,7 +67,9 @@ _PAST = "`sonnx debug` goes up to such a node, and past it with values that are 
 
 
 def check_complete(model: Model) -> None:
-    """Raises ModelError for a model whose source leaves out what is needed to run it."""
+    """Raises ModelError for a model whose source leaves out what is needed to run it, and for one that was loaded under
+    a text that is not in force any more."""
+    check_texts(model)
     if not model.runnable:
         raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
 
