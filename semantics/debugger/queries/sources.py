@@ -11,19 +11,26 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...machine.control import CONTROLS
-from ...machine.memory import UNLIMITED, Region, load_value, store_value
+from ...machine.memory import UNLIMITED
 from ...machine.phases import Again, Enter, Leave, Select
-from ...machine.state import Kept, State, node_path, run_prefix, tensor_path, value_of
+from ...machine.state import State, node_path, tensor_path, value_of
 from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import operator_name
 from ...model.values import Array, Map, Optional, Sequence, Value
 from ...operators.application import Application, Draw, Stuck
 from ...operators.symbolic.values import Undefined
-from ...resources.process import OutOfBudget
 from ..display.texts import element_text
 from ..timeline.history import History
-from ..timeline.names import Instance, edits_of, stored_region, value_of_instance, with_value, written_at
+from ..timeline.names import (
+    Instance,
+    edits_of,
+    stored_region,
+    value_of_instance,
+    with_kept,
+    with_value,
+    written_at,
+)
 from .explaining import Explanation, Leaf, Operation, Tree, explanations, operation_text
 
 Index = tuple[int, ...]
@@ -266,7 +273,7 @@ def _numbered(history: History, at: int, n: NodeId, before: State) -> _Moved | s
         if value is not None:
             state = with_value(state, instance, tagging.tagged(value, instance))
     if isinstance(select.change, Leave):
-        state = _with_kept(state, before, tagging)
+        state = with_kept(state, before, lambda instance, value: tagging.tagged(value, instance))
     made = CONTROLS[node.op_type].computes(state, select)
     if isinstance(made, Stuck):
         return made.message
@@ -296,46 +303,6 @@ class _Tagging:
                 replace(value.inner, element="int64") if value.inner.kind == "tensor" else value.inner, items
             )
         return value
-
-
-def _with_kept(state: State, before: State, tagging: _Tagging) -> State:
-    """The state with numbered elements in what the runs before gave."""
-    model, frame = before.program.model, before.frame
-    outputs = model.graphs[frame.graph].outputs
-    rows: list[tuple[Kept, int]] = []
-    kept, number = frame.kept, frame.run
-    while kept is not None:
-        number -= 1
-        rows.append((kept, number))
-        kept = kept.before
-    chain: Kept | None = None
-    store = state.store
-    for row, number in reversed(rows):
-        places: list[Region | None] = []
-        for t, where in zip(outputs, row.places, strict=True):
-            if where is None:
-                places.append(None)
-                continue
-            tagged = tagging.tagged(load_value(before.store, where), Instance(t, _path_in_run(before, t, number)))
-            placed = store_value(store, tagged, "a question")
-            if isinstance(placed, OutOfBudget):
-                places.append(where)
-                continue
-            store, new = placed
-            places.append(new)
-        chain = Kept(tuple(places), chain)
-    top = replace(state.frame, kept=chain)
-    return State(state.program, store, top, state.schedule, state.stored, state.steps)
-
-
-def _path_in_run(before: State, t: TensorId, number: int) -> str:
-    """The path of an output of the body in another run."""
-    frame = before.frame
-    if before.program.model.tensors[t].graph != frame.graph or frame.below is None or frame.holder is None:
-        return tensor_path(before, t)
-    lower = replace(before, frame=frame.below)
-    prefix = run_prefix(lower, frame.holder, frame.graph, number)
-    return tensor_path(replace(before, frame=replace(frame, prefix=prefix)), t)
 
 
 def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
