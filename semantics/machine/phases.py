@@ -52,7 +52,7 @@ Change = Stay | Enter | Again | Leave
 
 # ---- Values from outside ----------------------------------------------------------------------
 
-SUPPLIED: Final = "supplied"
+SUPPLIED: Final = "no rule"
 """In place of a rule: the outputs of the node got values that no definition gave. No transition of part 3."""
 
 
