@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonnx.semantics.facts.gathering import structure
+from sonnx.semantics.model.added import check_texts
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.spec.library import specification
@@ -89,6 +90,7 @@ def certify(
 def read(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
     """G of a model: a path, an ONNX protobuf, or G itself. Raises ModelError for files that cannot be read."""
     if isinstance(model, Model):
+        check_texts(model)
         return model
     if isinstance(model, (str, Path)):
         return load(Path(model), progress=lambda done, total: tell("reading", done, total))

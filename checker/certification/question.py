@@ -15,6 +15,10 @@ Sizes = Mapping[str, tuple[int, int | None]]
 """The least and the greatest value (None: any) of symbolic sizes by name."""
 
 
+class NoSizesError(sets.RuleSetError):
+    """Sizes are given to rule sets that do not depend on them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Question:
     """The rule sets asked for with those that they include, and the remaining ones that are judged besides.
@@ -55,7 +59,14 @@ def question(
     others: bool,
     sizes: Sizes | None,
 ) -> Question:
-    """The question behind the arguments of `certify`. Raises RuleSetError for names that no rule set has."""
+    """The question behind the arguments of `certify`. Raises RuleSetError for names that no rule set has,
+    NoSizesError for sizes that no rule set depends on."""
     asked = sets.resolve(specification, rules)
     remaining = sets.others(specification, asked) if others else ()
-    return Question(specification, asked, remaining, timeout, strict, sizes or {})
+    made = Question(specification, asked, remaining, timeout, strict, sizes or {})
+    if sizes and not made.requirements:
+        raise NoSizesError(
+            f"sizes ({', '.join(sorted(sizes))}) have no effect on {', '.join(it.name for it in asked)}, which take in"
+            " no requirements of operators: leave them out, or ask for domain too"
+        )
+    return made

@@ -142,15 +142,21 @@ def certify(
 
     from ..certification import rule_sets
     from ..certification.certifier import certify as judged
+    from ..certification.question import NoSizesError, question
 
     if waivers:
         from ..certification.waivers import check, concerning
 
         check(waivers, specification())
     asked = rules or rule_sets.DEFAULT
-    rule_sets.resolve(specification(), asked)
     limits = dict(map(_limits, sizes))
     everywhere = context.get_parameter_source("sizes") is ParameterSource.COMMANDLINE
+    try:
+        question(asked, specification(), timeout=timeout, strict=strict, others=others, sizes=limits)
+    except NoSizesError:
+        if everywhere:
+            raise
+        limits = {}  # those of the settings are for other calls too
     several, names, given = _named(models)
     _check(several, form, output, certificate, dump)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_writable, deliver
+from sonnx.semantics.commands.options import PATH, check_sizes, check_writable, deliver, size_option
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     metavar="SEED",
     help="Draw the inputs that are not given; every second case has special values.",
 )
+@size_option
 @click.option("--cases", type=click.IntRange(min=1), default=1, show_default=True, help="How often to draw.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
@@ -49,6 +50,7 @@ def compare(
     engines: tuple[str, ...],
     inputs: tuple[str, ...],
     seed: int | None,
+    sizes: dict[str, int],
     cases: int,
     form: str,
     output: Path | None,
@@ -63,6 +65,7 @@ def compare(
     \b
     Examples:
       sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1
+      sonnx compare model.onnx --engine numpy --random 1 --size N=3
       sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load
@@ -79,12 +82,13 @@ def compare(
         raise click.UsageError("name one or two engines with --engine")
     if cases > 1 and seed is None:
         raise click.UsageError("--cases needs --random SEED")
+    check_sizes(sizes, seed)
     check_writable(output)
     model, inputs = _stored(model, inputs, seed)
     first, second = engine(chosen[0]), engine(chosen[1])
     loaded = load(model)
     source = source_of(loaded, model)
-    drawn = list(_cases(loaded, inputs, seed, cases))
+    drawn = list(_cases(loaded, inputs, seed, sizes, cases))
     with progress_bar() as bar:
         comparisons = judge(source, (first, second), drawn, lambda what: bar(what, 0, 0))
     named = [(it.name, it.version) for it in (first, second)]
@@ -105,9 +109,12 @@ def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Pat
     return model / "model.onnx", (str(given),) if given.exists() and not inputs and seed is None else inputs
 
 
-def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) -> Iterator[tuple[str, Values]]:
+def _cases(
+    model: Model, inputs: tuple[str, ...], seed: int | None, sizes: dict[str, int], count: int
+) -> Iterator[tuple[str, Values]]:
+    """Names and inputs of the cases. Raises ModelError for inputs that do not fit the model, or each other."""
     from sonnx.semantics.machine.files.numpy_files import named_inputs
-    from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
+    from sonnx.semantics.machine.inputs import bound_inputs, declared_inputs, random_inputs
     from sonnx.semantics.model.path import quote
 
     from ..runtimes.differential.special_values import with_special_values
@@ -121,9 +128,10 @@ def _cases(model: Model, inputs: tuple[str, ...], seed: int | None, count: int) 
         yield "the given inputs" if given else "no inputs", given
         return
     for number in range(count):
-        drawn, open_sizes = random_inputs(model, seed + number, given)
-        sizes = f", with size 1 for {', '.join(open_sizes)}" if open_sizes else ""
-        label = f"seed {seed + number}{sizes}"
+        drawn, open_sizes = random_inputs(model, seed + number, given, sizes)
+        bound_inputs(model, {**given, **drawn})
+        ones = f", with size 1 for {', '.join(open_sizes)}" if open_sizes else ""
+        label = f"seed {seed + number}{ones}"
         if number % 2:
             yield f"{label}, special values", {**given, **with_special_values(drawn, seed + number)}
         else:

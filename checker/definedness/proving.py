@@ -184,10 +184,10 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
                 continue
         if fact != FALSE and prover.possible((*path.facts, *split.facts, fact), _symbols(path, split)):
             options.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
-        if len(options) > prover.listed and _is_size(split):
+        if len(options) > prover.listed and split.length:
             prover.cut[subject] = None
             return options
-    if not _is_size(split) and not split.soft and split.candidates and type(split.candidates[0]) is not str:
+    if not split.length and not split.soft and split.candidates and type(split.candidates[0]) is not str:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
         if outside and prover.possible((*path.facts, *outside), _symbols(path, split)):
             options.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
@@ -196,11 +196,6 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
 
 def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:
     return {**path.declared(), **split.symbols}
-
-
-def _is_size(split: Split) -> bool:
-    """The candidates are lengths of a list that the data or an attribute decide."""
-    return not split.soft and split.candidates == tuple(range(9))
 
 
 def _words(term: Term) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
     "--map", "maps", multiple=True, metavar="THEIRS=OURS", help="Names in --against, or a file of them; repeatable."
 )
 @click.option("--tolerance", metavar="T", help="1e-3, 0.5% or 4ulp, in place of the bound of the definition.")
+@click.option(
+    "--supply",
+    "supplied",
+    multiple=True,
+    metavar="NAME=FILE|EXPR",
+    help="Values for a tensor, or a node with one output, each time its node comes, in place of a meaning; repeatable.",
+)
+@click.option("--through", metavar="ENGINE", help="An engine that computes each node without a meaning.")
+@click.option("--allow-py", "python", is_flag=True, help="Let `py` of scripts, pipes and aliases run Python too.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
@@ -51,6 +61,9 @@ def debug(
     against: str | None,
     maps: tuple[str, ...],
     tolerance: str | None,
+    supplied: tuple[str, ...],
+    through: str | None,
+    python: bool,
     batch: bool,
     no_rc: bool,
     as_json: bool,
@@ -60,12 +73,12 @@ def debug(
     """Step through the execution of MODEL, forwards and backwards, and ask where a value comes from.
 
     `help` shows the commands. Lines are read from the terminal or a pipe once the scripts are done.
-    Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage,
-    3 an operator has no meaning here.
+    At an operator without a meaning the run is stuck: `supply` and `through` go past it, with values from outside.
+    Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage.
 
     \b
     Examples:
-      sonnx debug model.onnx --input image=image.npy -x script.txt --batch
+      sonnx debug model.onnx --input image=image.npy --supply boxes=boxes.npy -x script.txt --batch
       sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
     """
     from ..debugger.repl import batch as run_batch
@@ -75,7 +88,9 @@ def debug(
 
     if against is None and (maps or tolerance is not None):
         raise click.UsageError("--map and --tolerance are for --against: give it too")
-    lines = [] if against is None else [_compared(against, maps, tolerance)]
+    lines = [f"supply every {' '.join(supplied)}"] if supplied else []
+    lines += [] if through is None else [f"through every {_word(through)}"]
+    lines += [] if against is None else [_compared(against, maps, tolerance)]
     lines += [line for script in scripts for line in _lines(script)]
     budget = memory_budget(max_memory)
     options.check_sizes(sizes, seed)
@@ -84,7 +99,11 @@ def debug(
     write = sys.stdout.write
     if not (batch or no_rc) and sys.stdin.isatty():
         session = settings(session, Path("~/.sonnxrc").expanduser(), write)
-    session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
+    session = replace(session, python=python)
+    session, code, over = run_batch(session, lines, write, json=as_json)
+    if not over and code != 2:
+        session, after, over = run_batch(session, commands, write, json=as_json, typed=True)
+        code = max(code, after)
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))
     sys.exit(code)

@@ -19,7 +19,7 @@ from typing import Final
 import rich_click as click
 
 from ..model.path import quote
-from .commands.scripting import following, separate
+from .commands.scripting import following, parts, separate
 from .commands.table import completions, execute, lookup
 from .display.answers import Answer, Quit, Refusal, Stop
 from .display.rendering import lines, prompt, to_json
@@ -41,10 +41,11 @@ class Pause:
 
 
 def batch(
-    session: Session, script: Iterable[str], write: Write, *, json: bool = False, echo: bool = True
+    session: Session, script: Iterable[str], write: Write, *, json: bool = False, echo: bool = True, typed: bool = False
 ) -> tuple[Session, int, bool]:
     """Runs command lines one after the other: the session then, the exit code, and whether `quit` was said.
 
+    typed: a person has typed them, so that `py` runs.
     The code is 0, or 1 when a catch was met or the run got stuck, or 2 at the first command that was refused, which
     ends the script. Empty lines and those that begin with # are passed over.
     """
@@ -55,7 +56,7 @@ def batch(
             continue
         if echo and not json:
             write(f"{prompt(where(session))}{_single(text)}\n")
-        for outcome in _outcomes(session, text):
+        for outcome in _outcomes(session, text, typed=typed):
             session = outcome.session
             show(outcome.answer, write, json=json)
             code = max(code, _code(outcome.answer))
@@ -66,12 +67,16 @@ def batch(
     return session, code, False
 
 
-def _outcomes(session: Session, line: str) -> Iterator[Outcome]:
+def _outcomes(session: Session, line: str, *, typed: bool = False) -> Iterator[Outcome]:
     """The outcomes of the commands of a line, one after the other, and of those that follow the stops which are met;
-    none comes after one that was refused or interrupted."""
-    left = list(separate(session, line))
+    none comes after one that was refused or interrupted. typed: a person has typed the line, and so all commands that
+    it has as they stand; what an alias or a stop says may come from a file."""
+    said = parts(line) if typed else []
+    left, allowed = list(separate(session, line)), session.python
     while left:
-        outcome = execute(session, left.pop(0))
+        text = left.pop(0)
+        outcome = execute(replace(session, python=allowed or text in said), text)
+        outcome = replace(outcome, session=replace(outcome.session, python=allowed))
         yield outcome
         session = outcome.session
         if isinstance(outcome.answer, Refusal | Quit) or getattr(outcome.answer, "reason", "") == "pause":
@@ -128,7 +133,7 @@ def interactive(session: Session, write: Write, *, json: bool = False) -> int:
             pause.asked, pause.running = False, True
             before = current[0]
             try:
-                for outcome in _outcomes(current[0], text):
+                for outcome in _outcomes(current[0], text, typed=terminal):
                     current[0] = outcome.session
                     show(outcome.answer, write, json=json)
                     if isinstance(outcome.answer, Quit):

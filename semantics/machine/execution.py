@@ -18,7 +18,8 @@ from sonnx.spec.terminal import few
 from ..errors import InternalError, ModelError, Unsupported
 from ..facts.gathering import structure
 from ..formulas.evaluate import judge
-from ..model.graph import Model, Node, NodeId, TensorId
+from ..model.added import check_texts
+from ..model.graph import Model, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain, operator_name
 from ..model.stored import array_of
@@ -26,13 +27,12 @@ from ..model.values import Value
 from ..operators.application import Meaning, Program, Stuck, initializers
 from ..resources.persistent import persistent_map, put
 from ..resources.process import OutOfBudget, paused
-from .control import CONTROLS
 from .inputs import bound_inputs, contradicted
 from .memory import empty_store, store_value
 from .phases import Advance, Observer, Write, over_budget, violated
 from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
-from .transitions import finished, phases
+from .transitions import finished, has_meaning, phases, without_meaning
 
 WELL_FORMED = (
     "NoWriteToInput", "NoWriteToInitializer", "SingleAssignment", "OutputPositions", "Sourced", "Acyclic",
@@ -47,32 +47,31 @@ _SHOWN = 5
 def check_supported(model: Model) -> None:
     """Raises Unsupported, with their names, for operators to which the specification gives no meaning, and ModelError
     for a model whose source leaves out what is needed to run it."""
-    if not model.runnable:
-        raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
+    check_complete(model)
     missing: dict[str, str] = {}
     for node in model.nodes:
-        if not _has_meaning(node):
-            if reason := specification().reason(operator_name(node.domain, node.op_type), node.version):
-                name = operator_text(normal_domain(node.domain), node.op_type)
-                raise Unsupported(f"{node.path}: nothing here executes {name}-{node.version}. {reason}")
+        if not has_meaning(node):
+            if specification().reason(operator_name(node.domain, node.op_type), node.version):
+                raise Unsupported(f"{node.path}: {without_meaning(node)} {_PAST}")
             version = "" if node.version is None else f"-{node.version}"
             graphs = " with a graph as attribute" if node.bodies else ""
             missing.setdefault(operator_text(normal_domain(node.domain), node.op_type) + version + graphs, node.path)
     if missing:
         shown = few([f"{name} ({path})" for name, path in missing.items()], _SHOWN)
         raise Unsupported(
-            f"the specification gives no meaning to {shown}: `sonnx spec check` lists the operators it defines"
+            f"the specification gives no meaning to {shown}: `sonnx spec check` lists the operators it defines. {_PAST}"
         )
 
 
-def _has_meaning(node: Node) -> bool:
-    """True if a rule of the machine or a definition says what a node gives."""
-    if node.version is None:
-        return False
-    if node.op_type in CONTROLS and not normal_domain(node.domain):
-        return True
-    name = operator_name(node.domain, node.op_type)
-    return not node.bodies and specification().meanings.at(name, node.version) is not None
+_PAST = "`sonnx debug` goes up to such a node, and past it with values that are supplied."
+
+
+def check_complete(model: Model) -> None:
+    """Raises ModelError for a model whose source leaves out what is needed to run it, and for one that was loaded under
+    a text that is not in force any more."""
+    check_texts(model)
+    if not model.runnable:
+        raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:

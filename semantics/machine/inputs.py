@@ -120,7 +120,8 @@ def _kept(value: Value) -> Value:
 
 
 def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: Sizes) -> str | None:
-    """In what a value contradicts its declared type, as a sentence; None where it fits. role: input or output.
+    """In what a value contradicts its declared type, as a sentence; None where it fits. role: input, output, or what
+    else it is called.
 
     sizes: of the dimension variables met so far; those of this value are added.
     """
@@ -134,7 +135,7 @@ def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: 
             f"{where} has {len(type_.shape)} dimensions {list(type_.shape)}, expected {len(stated.shape)}:"
             f" {type_text(stated)}"
         )
-    come = "given" if role == "input" else "computed"
+    come = "computed" if role == "output" else "given"
     for axis, (size, wanted) in enumerate(zip(type_.shape, stated.shape, strict=True)):
         if isinstance(wanted, int) and wanted >= 0 and size != wanted:
             return (
@@ -186,6 +187,18 @@ def contradicted(
 
     given: the types of the inputs, which fix the sizes of dimension variables first. outputs: those that are there.
     """
+    main, sizes = model.graphs[0], sizes_given(model, given)
+    for t, stated in zip(main.outputs, main.output_types, strict=False):
+        value = outputs.get(t)
+        if stated is not None and value is not None:
+            wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
+            if wrong is not None:
+                return wrong
+    return None
+
+
+def sizes_given(model: Model, given: Mapping[TensorId, ValueType]) -> Sizes:
+    """The sizes of the dimension variables that the types of the inputs fix, and by which input."""
     main = model.graphs[0]
     sizes: Sizes = {}
     for t, stated in zip(main.inputs, main.input_types, strict=False):
@@ -194,13 +207,7 @@ def contradicted(
             for size, name in zip(type_.shape or (), stated.shape or (), strict=False):
                 if isinstance(name, str) and name and isinstance(size, int):
                     sizes.setdefault(name, (size, f"the input {quote(model.tensors[t].name)}"))
-    for t, stated in zip(main.outputs, main.output_types, strict=False):
-        value = outputs.get(t)
-        if stated is not None and value is not None:
-            wrong = contradiction("output", model.tensors[t].name, value, stated, sizes)
-            if wrong is not None:
-                return wrong
-    return None
+    return sizes
 
 
 def _fits(value: Value, stated: ValueType) -> bool:

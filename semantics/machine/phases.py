@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Protocol
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,12 +50,27 @@ class Leave:
 
 Change = Stay | Enter | Again | Leave
 
+# ---- Values from outside ----------------------------------------------------------------------
+
+SUPPLIED: Final = "no rule"
+"""In place of a rule: the outputs of the node got values that no definition gave. No transition of part 3."""
+
+
+@dataclass(frozen=True, slots=True)
+class Supply:
+    """Values for the outputs of a node that come from outside. source: from where, such as `from y.npy`."""
+
+    values: Mapping[TensorId, Value]
+    source: str
+
+
 # ---- The phases -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """The rule that applies, with all its tests passed, for which node. path: the node's, with the numbers of runs."""
+    """The rule that applies, with all its tests passed, for which node; SUPPLIED where values from outside take its
+    place. path: the node's, with the numbers of runs."""
 
     rule: str
     node: NodeId

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from ..errors import InternalError
-from ..model.graph import NodeId, TensorId
+from sonnx.spec.library import specification
+
+from ..errors import InternalError, Unsupported
+from ..model.graph import Node, NodeId, TensorId
 from ..model.path import operator_text
-from ..model.schemas import normal_domain
+from ..model.schemas import normal_domain, operator_name
 from ..operators.application import Application, Draw, Meaning, Outputs, Stuck
 from ..resources.persistent import PersistentMap, get, items, put
 from ..resources.process import OutOfBudget
 from .control import CONTROLS, Control
 from .memory import UNLIMITED, Region, free, store_value
 from .phases import (
+    SUPPLIED,
     Advance,
     Again,
     Apply,
@@ -25,6 +28,7 @@ from .phases import (
     Read,
     Select,
     Stay,
+    Supply,
     Write,
     over_budget,
     stuck_at,
@@ -211,15 +215,21 @@ def step(state: State, n: NodeId) -> State | Stuck:
     raise InternalError("a transition has no end")
 
 
-def phases(state: State, n: NodeId) -> Iterator[Phase | Stuck]:
-    """The phases of the transition of a node, in order. Stuck in place of one is the last."""
-    selected = select(state, n)
+def phases(state: State, n: NodeId, supply: Supply | None = None) -> Iterator[Phase | Stuck]:
+    """The phases of the transition of a node, in order. Stuck in place of one is the last.
+
+    supply: values that the outputs get in place of those that a rule gives; that is no transition of part 3.
+    """
+    selected = select(state, n) if supply is None else _supplied(state, n)
     yield selected
     if isinstance(selected, Stuck):
         return
     seen = read(state, selected)
     yield seen
-    applied = apply(state, selected, seen)
+    if supply is None:
+        applied = apply(state, selected, seen)
+    else:
+        applied = Apply(None, tuple(supply.values), tuple(supply.values.values()))
     yield applied
     if isinstance(applied, Stuck):
         return
@@ -245,6 +255,13 @@ def select(state: State, n: NodeId) -> Select | Stuck:
     if isinstance(control, Stuck):
         return control
     return _selected(state, n, control.begins(state, n))
+
+
+def _supplied(state: State, n: NodeId) -> Select | Stuck:
+    """A node of the graph that runs whose outputs get values from outside: it waits for what it reads all the same."""
+    if state.program.model.nodes[n].graph != state.frame.graph or not is_enabled(state, n):
+        return stuck_at("Step/fire", _ENABLED, _not_enabled(state, n))
+    return Select(SUPPLIED, n, node_path(state, n), Stay())
 
 
 def read(state: State, selected: Select) -> Read:
@@ -274,7 +291,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
         None if state.store.space.budget == UNLIMITED else state.store.space.budget,
         Draw(program.draws, selected.path),
     )
-    outputs = _applied(program.meaning, application, selected)
+    outputs = _applied(program.meaning, application, node, selected)
     if isinstance(outputs, Stuck):
         return outputs
     given, asked = len(outputs.values), len(node.outputs)
@@ -334,7 +351,7 @@ def _control(state: State, n: NodeId) -> Control | Stuck:
         message = (
             f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
         )
-        return stuck_at("Step/fire", 1, message)
+        return stuck_at("Step/fire", 1, message, _WITHOUT)
     return control
 
 
@@ -355,12 +372,47 @@ def _not_enabled(state: State, n: NodeId) -> str:
     return f"{path} has no output"
 
 
+# ---- Operators without a meaning --------------------------------------------------------------
+
+_WITHOUT = (
+    "Give the operator a text (--spec FILE), or go past it in `sonnx debug`: `supply` gives its outputs values,"
+    " `through ENGINE` has an engine compute them."
+)
+
+
+def has_meaning(node: Node) -> bool:
+    """True if a rule of the machine or a definition says what a node gives."""
+    if node.version is None:
+        return False
+    if node.op_type in CONTROLS and not normal_domain(node.domain):
+        return True
+    return (
+        not node.bodies
+        and specification().meanings.at(operator_name(node.domain, node.op_type), node.version) is not None
+    )
+
+
+def without_meaning(node: Node) -> str:
+    """Why nothing here executes a node that has no meaning."""
+    name = operator_text(normal_domain(node.domain), node.op_type)
+    if node.version is None:
+        return f"the specification gives no meaning to {name}"
+    if reason := specification().reason(operator_name(node.domain, node.op_type), node.version):
+        return f"nothing here executes {name}-{node.version}. {reason}"
+    graphs = " with a graph as attribute" if node.bodies else ""
+    return f"the specification gives no meaning to {name}-{node.version}{graphs}"
+
+
 # ---- Applying and writing ---------------------------------------------------------------------
 
 
-def _applied(meaning: Meaning, application: Application, selected: Select) -> Outputs | Stuck:
+def _applied(meaning: Meaning, application: Application, node: Node, selected: Select) -> Outputs | Stuck:
     try:
         return meaning(application)
+    except Unsupported:
+        if has_meaning(node):
+            raise
+        return undefined("Step/fire", "gives", f"{selected.path}: {without_meaning(node)}", _WITHOUT)
     except MemoryError as error:
         reason = f"{error}, the limit is {application.budget}" if application.budget is not None else str(error)
         message = f"{selected.path}: there is no memory for its outputs ({reason})"
@@ -388,4 +440,4 @@ def _over_budget(state: State, selected: Select, t: TensorId, lack: OutOfBudget)
         f"{selected.path}: with {tensor_path(state, t)} the memory would have {lack.needed} bytes, the limit is"
         f" {lack.budget}"
     )
-    return over_budget(selected.rule, message)
+    return over_budget("Step/fire" if selected.rule == SUPPLIED else selected.rule, message)

@@ -192,7 +192,8 @@ class Model:
     written, "" for ONNX's own domain; a listing states none and is read by the newest. runnable: False when a constant
     or an attribute is elided. files[0] is the model file; files is empty for a model given in memory. content: the
     serialised model where it is not the bytes of files[0]. functions: (domain, name, overload) of each definition.
-    definitions: of each function too, in the same order.
+    definitions: of each function too, in the same order. added: the texts that users had added to the specification
+    when it was loaded, by name and digest.
     """
 
     graphs: tuple[Graph, ...]
@@ -209,3 +210,4 @@ class Model:
     definitions: tuple[Definition, ...] = ()
     runnable: bool = True
     content: bytes = field(default=b"", repr=False)
+    added: tuple[tuple[str, str], ...] = ()

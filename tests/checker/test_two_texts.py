@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.parser
 import own_operators as own
 import pytest
 from sonnx.checker import certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
-from sonnx.semantics import load
+from sonnx.semantics import load, load_proto
+from sonnx.semantics.debugger.session.opening import opened_model
+from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.operators.application import Application, Outputs
 from sonnx.semantics.operators.compiled import bound, exact
+from sonnx.semantics.runtimes.engines.own import MACHINE
+from sonnx.semantics.runtimes.engines.protocol import Failure, Values
 from sonnx.semantics.runtimes.fastpath import Session
 
 X = np.array([[1, -2, 3]], np.float32)
@@ -58,6 +64,50 @@ def scale() -> Application:
 
 def test_a_text_after_another_is_what_its_model_is_run_and_judged_by() -> None:
     each_by_its_own(["as it is", "another requirement", "another default", "as it is"])
+
+
+def test_a_model_whose_text_is_not_in_force_any_more_is_refused() -> None:
+    Path("a.sonnx").write_text(TEXTS["as it is"][0])
+    Path("b.sonnx").write_text(TEXTS["another default"][0])
+    first = load("m.onnx", spec="a.sonnx")
+    session = Session(first)
+    load("m.onnx", spec="b.sonnx")
+    calls: dict[str, Callable[[], object]] = {
+        "run": lambda: run(first, {"x": X}),
+        "certify": lambda: certify(first),
+        "debug": lambda: opened_model(first, {"x": X}),
+        "session": lambda: Session(first),
+        "session that was opened": lambda: session.run(None, {"x": X}),
+    }
+    for name, call in calls.items():
+        with pytest.raises(ModelError, match=r'loaded under the text "a.sonnx" .* in force: "b.sonnx"') as refused:
+            call()
+        assert "\n" not in str(refused.value), name
+    load("m.onnx", spec=["a.sonnx"])
+    by_engine = [limited(spec) for spec in ("a.sonnx", "b.sonnx")]
+    assert [np.asarray(it["y"]).tolist() for it in by_engine] == [[[2.5, 0.0, 7.5]], [[4.5, 0.0, 13.5]]]
+    load("m.onnx", spec="a.sonnx")
+    assert run(first, {"x": X}).stuck is None and session.run(None, {"x": X})[0].tolist() == [[2.5, 0.0, 7.5]]
+
+
+def limited(spec: str) -> Values:
+    """The outputs of the machine as an engine, which keeps models that were read, under a text."""
+    load("m.onnx", spec=spec)
+    opened = MACHINE.open(Path("m.onnx").read_bytes())
+    assert not isinstance(opened, Failure)
+    done = opened.run({"x": X})
+    assert not isinstance(done, Failure)
+    return done
+
+
+def test_a_model_that_needed_no_text_is_run_whatever_is_added() -> None:
+    relu = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["" : 17]> g (float[1,3] x) => (float[1,3] y) { y = Relu(x) }'
+    )
+    loaded = load_proto(relu)
+    Path("a.sonnx").write_text(TEXTS["as it is"][0])
+    load("m.onnx", spec="a.sonnx")
+    assert run(loaded, {"x": X}).stuck is None
 
 
 @pytest.mark.campaign

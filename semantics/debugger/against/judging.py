@@ -12,18 +12,20 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from ...machine.control import CONTROLS
 from ...machine.judging import Judged, Standing, Undefined, applied, is_float, judge, nans, same, ulps
 from ...machine.memory import load_value
-from ...machine.phases import Stay
+from ...machine.phases import Enter, Leave, Stay
 from ...machine.state import State, tensor_path, value_of
-from ...model.graph import TensorId
+from ...machine.transitions import select
+from ...model.graph import NodeId, TensorId
 from ...model.path import quote
-from ...model.schemas import operator_name
+from ...model.schemas import normal_domain, operator_name
 from ...model.values import Array, Value, identical
-from ...operators.application import Application
+from ...operators.application import Application, Stuck
 from ..display.texts import element_text, type_of_value
 from ..timeline.history import History, Moment, Refused, Transition
-from ..timeline.names import stored_region
+from ..timeline.names import Instance, stored_region, with_kept, with_value
 from .reference import Against
 
 # ---- Tolerances -----------------------------------------------------------------------------------
@@ -169,8 +171,11 @@ def _by_definition(
     those of this model; an input of the model that the reference lacks is taken to be the same."""
     program = before.program
     node = program.model.nodes[came.node]
+    if came.supplied:
+        return dict.fromkeys(known, _Open(Verdict.UNDECIDED, f"the value here came {came.supplied}, by no definition"))
     if not isinstance(came.change, Stay) or node.bodies or node.version is None:
-        return dict.fromkeys(known, _of_holder(against, came))
+        by_rule = _by_rule(before, against, came, known)
+        return dict.fromkeys(known, _of_holder(against, came)) if by_rule is None else by_rule
     inputs: list[Value | None] = []
     unlike = False
     for t in node.inputs:
@@ -201,6 +206,70 @@ def _by_definition(
     results = judge(specified, tuple(None if t is None else known.get(t) for t in node.outputs))
     named = zip(node.outputs, results, strict=False)
     return {t: it for t, it in named if t is not None and t in known and it is not None}
+
+
+def _by_rule(
+    before: State, against: Against, came: Transition, known: Mapping[TensorId, Value]
+) -> dict[TensorId, Judged | _Open] | None:
+    """What the rule of a node with a body makes of the values that the reference had: it moves them, and computes
+    nothing. None where the reference lacks one, or its values lead to another rule or number of runs."""
+    node = before.program.model.nodes[came.node]
+    if node.op_type not in CONTROLS or normal_domain(node.domain):
+        return None
+    wanted = [t for t in node.inputs if t is not None]
+    if before.frame.holder == came.node:
+        wanted += before.program.model.graphs[before.frame.graph].outputs
+    state = before
+    try:
+        for t in dict.fromkeys(wanted):
+            if stored_region(before, t) is None:
+                path = tensor_path(before, t)
+                theirs = against.value(path)
+                if theirs is None and t not in before.program.model.graphs[0].inputs:
+                    return None
+                state = state if theirs is None else with_value(state, Instance(t, path), theirs)
+        if isinstance(came.change, Leave):
+            state = with_kept(state, before, lambda instance, _: _there(against, instance))
+    except Refused:
+        return None
+    if before.frame.holder == came.node and not _begins_alike(state, came.node):
+        return None
+    selected = select(state, came.node)
+    if isinstance(selected, Stuck) or (selected.rule, selected.change) != (came.rule, came.change):
+        return None
+    made = CONTROLS[node.op_type].computes(state, selected)
+    if isinstance(made, Stuck):
+        return None
+    why = f"the rule {came.rule} gives another value for the reference's own"
+    given = dict(zip(made.tensors, made.values, strict=True))
+    return {
+        t: _Open(Verdict.DEFINED, "") if _alike(given[t], theirs) else _Open(Verdict.OUTSIDE, why)
+        for t, theirs in known.items()
+    }
+
+
+def _begins_alike(state: State, holder: NodeId) -> bool:
+    """True where the values of the reference begin the same body, for as many runs."""
+    frame = state.frame
+    if frame.below is None:
+        return False
+    begun = CONTROLS[state.program.model.nodes[holder].op_type].begins(replace(state, frame=frame.below), holder)
+    change = None if isinstance(begun, Stuck) else begun[1]
+    return isinstance(change, Enter) and (change.body, change.runs) == (frame.graph, frame.runs)
+
+
+def _there(against: Against, instance: Instance) -> Value:
+    theirs = against.value(instance.path)
+    if theirs is None:
+        raise Refused(f"the reference has no {instance.path}")
+    return theirs
+
+
+def _alike(one: Value, other: Value) -> bool:
+    """The same bits, where any NaN is any other."""
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and one.shape == other.shape and bool(same(one, other).all())
+    return identical(one, other)
 
 
 def _of_holder(against: Against, came: Transition) -> _Open:
@@ -251,7 +320,7 @@ def _said(row: Held, by: Judged | _Open | None, *, alike: bool = False) -> Held:
                 own = f"no bound is known here; {own}" if own else "no bound is known here"
             return replace(row, verdict=verdict, ratio=by.ratio, note=by.note or own)
         case _Open():
-            return row if alike else replace(row, verdict=by.verdict, note=by.why)
+            return row if alike and by.verdict is not Verdict.OUTSIDE else replace(row, verdict=by.verdict, note=by.why)
         case None:
             return row if alike else replace(row, verdict=Verdict.DIFFERS)
 

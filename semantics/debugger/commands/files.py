@@ -12,10 +12,11 @@ from ...errors import ModelError
 from ...machine.memory import Uninitialised, read
 from ...machine.state import region_of
 from ...model.path import quote
+from ...runtimes.engines.registry import BACKEND, KERNELS
 from ..display.answers import Answer, Note, Refusal, Stop
 from ..display.listing import check_listing, write_listing
 from ..session.picture import dot, svg
-from ..session.session import Command, Outcome, Session, answered, begin, where
+from ..session.session import Command, Outcome, Session, answered, begin, unquoted, where, words
 from ..timeline.history import Refused
 
 _HEAD: Final = "# sonnx session 1"
@@ -138,10 +139,13 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
             raise Refused(f"{there}: {refused.message}") from None
         if not command.keeps and command.name not in _PLACING:
             raise Refused(f"{there}: {quote(line)} is no line of a saved session")
+        if any(unquoted(it).startswith((BACKEND, KERNELS)) for it in words(line)):
+            raise Refused(f"{there}: {quote(line)} has Python code of somebody run: a file does not do that, type it")
         outcome = execute(again, line)
         if isinstance(outcome.answer, Refusal):
             raise Refused(f"{there}: {quote(line)}: {outcome.answer.message}")
         again = outcome.session
+    again = replace(again, python=session.python)
     return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
 
 

@@ -36,6 +36,7 @@ from ..queries.sources import (
     edit_text,
     nonfinite_kind,
     origin,
+    supplied_text,
     text_of,
     through_copies,
 )
@@ -111,6 +112,8 @@ def _remarks(computed_from: Origin) -> tuple[str, ...]:
         notes.append("sizes: made of the sizes of tensors, which are not followed, and of no element")
     edited = [it for it in (*computed_from.data, *computed_from.control) if it.edited is not None]
     notes += dict.fromkeys(f"{it.instance.path}: {edit_text(it.edited)}" for it in edited if it.edited is not None)
+    supplied = [it for it in (*computed_from.data, *computed_from.control) if it.supplied]
+    notes += dict.fromkeys(f"{it.instance.path}: {it.supplied}" for it in supplied)
     notes += [f"not exact, all inputs are taken: {it}" for it in computed_from.inexact[:_FEW]]
     return tuple(notes)
 
@@ -167,6 +170,9 @@ def _explain(session: Session, text: str) -> Answer:
     if source.edited is not None:
         copied = "" if at == element else f"{text_of(element)} is a copy of it"
         return Note((f"{text_of(at)} was {edit_text(source.edited)}", *((copied,) if copied else ())))
+    if source.supplied:
+        copied = "" if at == element else f"{text_of(element)} is a copy of it"
+        return Note((f"{text_of(at)} was {source.supplied}", *((copied,) if copied else ())))
     if source.at is None or source.node is None:
         return Note((f"{text_of(at)} was there from the start: it is {'an input' if at == element else 'copied'}",))
     if source.tree is None:
@@ -248,6 +254,8 @@ def _last_write(session: Session, text: str) -> Answer:
         return Note((*notes, f"{instance.path} {'has been there from the start' if there else 'has no value yet'}"))
     came = session.history.at(at).came
     line = "" if came is None else f" by {came.path} (line {session.listing.of_node.get(came.node, 0)})"
+    if came is not None and came.supplied:
+        line += f", {supplied_text(at, came.supplied)}"
     return Note((*notes, f"{instance.path} was written{line}: seek {at} is right after, seek {at - 1} right before"))
 
 
@@ -276,9 +284,9 @@ def _write_of_byte(session: Session, address: int) -> Answer:
             if place.offset <= address < place.offset + place.length:
                 path = tensor_path(moment.state, t)
                 inside = f"byte {address - place.offset} of {place.length} of {path}"
-                return Note(
-                    (f"byte {address} is {inside}, written by {moment.came.path}: seek {index} is right after",)
-                )
+                came = moment.came
+                how = f", {supplied_text(index, came.supplied)}" if came.supplied else ""
+                return Note((f"byte {address} is {inside}, written by {came.path}{how}: seek {index} is right after",))
     first = history.at(0).state
     for table in (first.frame.table, *first.stored):
         for t, place in items(table):
@@ -301,12 +309,14 @@ def _who_reads(session: Session, text: str) -> Answer:
         if anywhere or tensor_path(before, instance.tensor) == instance.path:
             fired.setdefault(moment.came.node, []).append(index)
     element = element_meant(said, context(session))[1] if subscripts else None
-    rows = []
+    rows, outside = [], set(history.supplied(history.last))
     for n in program.readers.get(instance.tensor, ()):
         node = program.model.nodes[n]
         steps = fired.get(n, [])
         line = count(session.listing.of_node.get(n, 0))
-        used = "" if element is None or not steps else _used(session, steps[-1], n, instance.tensor, element)
+        used = "" if element is None or not steps else "not known"
+        if element is not None and steps and steps[-1] not in outside:
+            used = _used(session, steps[-1], n, instance.tensor, element)
         rows.append((node.path, line, Cell(_steps(steps), list[Json](steps)), used))
     return Rows(f"who reads {instance.path}", ("node", "line", "fired", "output elements that read it"), tuple(rows))
 

@@ -19,21 +19,22 @@ _ALIAS: Final = re.compile(r"([A-Za-z][A-Za-z0-9_-]{0,40})\s*=\s*(.*)", re.DOTAL
 def separate(session: Session, line: str) -> tuple[str, ...]:
     """The command lines that a line has, between the `;` outside of quotes, with what aliases stand for."""
     said: list[str] = []
-    for part in _split(line):
+    for part in parts(line):
         first, blank, rest = part.partition(" ")
         meant = session.aliases.get(first)
-        said += [part] if meant is None else _split(f"{meant}{blank}{rest}")
+        said += [part] if meant is None else parts(f"{meant}{blank}{rest}")
     return tuple(said)
 
 
-def _split(line: str) -> list[str]:
-    parts = [""]
+def parts(line: str) -> list[str]:
+    """The command lines that a line has, as they were said."""
+    said = [""]
     for token in _TOKEN.findall(line):
         if token == ";":
-            parts.append("")
+            said.append("")
         else:
-            parts[-1] += token
-    return [it.strip() for it in parts if it.strip()]
+            said[-1] += token
+    return [it.strip() for it in said if it.strip()]
 
 
 def following(session: Session, answer: Answer) -> tuple[str, ...]:

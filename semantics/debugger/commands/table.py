@@ -17,7 +17,7 @@ from ..session.session import Command, Outcome, Said, Session, answered, none, w
 from ..stops import KINDS
 from ..timeline.history import Refused
 from ..timeline.names import function_called, name_of_call, tensors_by_name
-from . import against, files, motion, queries, scripting, stops, timeline, values
+from . import against, files, motion, python, queries, scripting, stops, supply, timeline, values
 from .scripting import displayed
 
 _PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.:]*")
@@ -163,7 +163,9 @@ COMMANDS: Final[tuple[Command, ...]] = (
     *queries.COMMANDS,
     *against.COMMANDS,
     *timeline.COMMANDS,
+    *supply.COMMANDS,
     *scripting.COMMANDS,
+    *python.COMMANDS,
     *files.COMMANDS,
     files.load(execute, lookup),
     Command("info", _family, "A table; see the commands that begin with it.", "WHAT"),

@@ -23,7 +23,7 @@ from .messages import Arguments
 from .stopping import progress, stopped
 from .variables import announce_edit, changed, check_edits, edited, result, view_of
 
-_EDITING: Final = ("set", "poke")
+_EDITING: Final = ("set", "poke", "supply", "through")
 
 
 def _evaluate(adapter: Adapter, given: Arguments) -> Body:

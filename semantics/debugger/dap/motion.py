@@ -132,7 +132,7 @@ def _story(adapter: Adapter, last: Stop, hit: Hit | None) -> tuple[str, ...]:
     if last.reason == "stuck" or hit is None or not hit.tensor:
         return (*last.notes, f"next: {last.where.node}")
     if moment.came is not None:
-        story.append(f"{moment.came.path} by {moment.came.rule}")
+        story.append(f"{moment.came.path} {moment.came.supplied or f'by {moment.came.rule}'}")
     story += lines(execute(replace(session, frame=0), f"explain {_element(hit)}").answer)
     return tuple(story)
 

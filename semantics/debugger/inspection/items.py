@@ -475,6 +475,7 @@ def _producing(session: Session, instance: Instance) -> tuple[Item, ...]:
         came = None if written is None else session.history.at(written).came
         path = program.model.nodes[n].path if came is None else came.path
         when = "" if written is None else f", step {written}"
+        when += f", {came.supplied}: by no definition" if came is not None and came.supplied else ""
         line = listing.of_node.get(n if came is None else came.node)
         producer = Item("producer", f"{path}{when}", kind="virtual", line=line)
     readers = program.readers.get(instance.tensor, ())

@@ -334,7 +334,9 @@ def _last(session: Session) -> Item:
     if came is None:
         return _fact("last node", "none")
     item = node_item(session, came.node)
-    return replace(item, name="last node", value=f"{came.path} by {came.rule}, {sizes(came.written)} written")
+    return replace(
+        item, name="last node", value=f"{came.path} {came.supplied or f'by {came.rule}'}, {sizes(came.written)} written"
+    )
 
 
 def _live(session: Session, _view: View) -> tuple[Item, ...]:

@@ -11,19 +11,26 @@ import numpy as np
 
 from ...errors import Unsupported
 from ...machine.control import CONTROLS
-from ...machine.memory import UNLIMITED, Region, load_value, store_value
+from ...machine.memory import UNLIMITED
 from ...machine.phases import Again, Enter, Leave, Select
-from ...machine.state import Kept, State, node_path, run_prefix, tensor_path, value_of
+from ...machine.state import State, node_path, tensor_path, value_of
 from ...model.elements import is_float
 from ...model.graph import NodeId, TensorId
 from ...model.schemas import operator_name
 from ...model.values import Array, Map, Optional, Sequence, Value
 from ...operators.application import Application, Draw, Stuck
 from ...operators.symbolic.values import Undefined
-from ...resources.process import OutOfBudget
 from ..display.texts import element_text
 from ..timeline.history import History
-from ..timeline.names import Instance, edits_of, stored_region, value_of_instance, with_value, written_at
+from ..timeline.names import (
+    Instance,
+    edits_of,
+    stored_region,
+    value_of_instance,
+    with_kept,
+    with_value,
+    written_at,
+)
 from .explaining import Explanation, Leaf, Operation, Tree, explanations, operation_text
 
 Index = tuple[int, ...]
@@ -47,6 +54,7 @@ class Source:
 
     copied: the one element of `data` was moved, nothing was computed. tree: the term, where an operator's text gave it.
     whole: in place of a footprint all inputs are named, and why. edited: the timeline whose edit gave the element.
+    supplied: when and from where it came, where no definition gave it; what that read is not known.
     """
 
     at: int | None
@@ -58,6 +66,7 @@ class Source:
     tree: Tree | None = None
     whole: str = ""
     edited: History | None = None
+    supplied: str = ""
 
 
 class Sources:
@@ -112,6 +121,8 @@ class Sources:
         came = self.history.at(at).came
         if came is None:
             return Source(None, None, "")
+        if came.supplied:
+            return Source(at, came.node, came.rule, supplied=supplied_text(at, came.supplied))
         before = self.history.at(at - 1).state
         if came.rule == "Step/fire":
             return self._fired(element, at, came.node, before)
@@ -262,7 +273,7 @@ def _numbered(history: History, at: int, n: NodeId, before: State) -> _Moved | s
         if value is not None:
             state = with_value(state, instance, tagging.tagged(value, instance))
     if isinstance(select.change, Leave):
-        state = _with_kept(state, before, tagging)
+        state = with_kept(state, before, lambda instance, value: tagging.tagged(value, instance))
     made = CONTROLS[node.op_type].computes(state, select)
     if isinstance(made, Stuck):
         return made.message
@@ -294,46 +305,6 @@ class _Tagging:
         return value
 
 
-def _with_kept(state: State, before: State, tagging: _Tagging) -> State:
-    """The state with numbered elements in what the runs before gave."""
-    model, frame = before.program.model, before.frame
-    outputs = model.graphs[frame.graph].outputs
-    rows: list[tuple[Kept, int]] = []
-    kept, number = frame.kept, frame.run
-    while kept is not None:
-        number -= 1
-        rows.append((kept, number))
-        kept = kept.before
-    chain: Kept | None = None
-    store = state.store
-    for row, number in reversed(rows):
-        places: list[Region | None] = []
-        for t, where in zip(outputs, row.places, strict=True):
-            if where is None:
-                places.append(None)
-                continue
-            tagged = tagging.tagged(load_value(before.store, where), Instance(t, _path_in_run(before, t, number)))
-            placed = store_value(store, tagged, "a question")
-            if isinstance(placed, OutOfBudget):
-                places.append(where)
-                continue
-            store, new = placed
-            places.append(new)
-        chain = Kept(tuple(places), chain)
-    top = replace(state.frame, kept=chain)
-    return State(state.program, store, top, state.schedule, state.stored, state.steps)
-
-
-def _path_in_run(before: State, t: TensorId, number: int) -> str:
-    """The path of an output of the body in another run."""
-    frame = before.frame
-    if before.program.model.tensors[t].graph != frame.graph or frame.below is None or frame.holder is None:
-        return tensor_path(before, t)
-    lower = replace(before, frame=frame.below)
-    prefix = run_prefix(lower, frame.holder, frame.graph, number)
-    return tensor_path(replace(before, frame=replace(frame, prefix=prefix)), t)
-
-
 def _arrays(value: Value) -> Iterator[np.ndarray[tuple[int, ...], np.dtype[np.generic]]]:
     if isinstance(value, np.ndarray):
         yield value
@@ -357,8 +328,9 @@ _COPIES: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of one tensor. kind: input, stored, constant, computed, edited, or sizes: made of the sizes of inputs,
-    of no element. whole: all of it, as far as is known. edited: the timeline whose edit gave them.
+    """Elements of one tensor. kind: input, stored, constant, computed, edited, supplied, or sizes: made of the sizes of
+    inputs, of no element. whole: all of it, as far as is known. edited: the timeline whose edit gave them. supplied:
+    when and from where they came, for those that no definition gave.
     """
 
     instance: Instance
@@ -367,6 +339,7 @@ class Part:
     shape: tuple[int, ...] | None
     whole: bool = False
     edited: History | None = None
+    supplied: str = ""
 
     @property
     def box(self) -> tuple[tuple[int, int], ...]:
@@ -487,13 +460,16 @@ def _part(sources: Sources, instance: Instance, edited: History | None, elements
     indices = tuple(sorted({it.index for it in elements if it.index is not None}))
     whole = any(it.index is None for it in elements) or (shape is not None and len(indices) == _size(value))
     kind = _kind(sources, instance, next(iter(elements))) if edited is None else "edited"
-    return Part(instance, kind, indices, shape, whole, edited)
+    supplied = sources.of(next(iter(elements))).supplied
+    return Part(instance, kind, indices, shape, whole, edited, supplied)
 
 
 def _kind(sources: Sources, instance: Instance, element: Element) -> str:
     at = sources.written(instance)
     came = None if at is None else sources.history.at(at).came
     if came is not None:
+        if came.supplied:
+            return "supplied"
         if not sources.history.model.nodes[came.node].inputs:
             return "constant"
         source = sources.of(element)
@@ -525,7 +501,8 @@ _LOOKED: Final = 5000
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited; Cut: the search ended there.
+    """One element on the way. kind: Generated, Propagated, Copied, Killed, Given, Edited, Supplied; Cut: the search
+    ended there.
 
     at: the moment to which its write led. why: the operation, with its operands.
     """
@@ -566,6 +543,9 @@ def _back(sources: Sources, element: Element, what: str) -> Iterator[Link]:
             return
         if source.edited is not None:
             yield Link("Edited", element, shown, source.at, "", edit_text(source.edited))
+            return
+        if source.supplied:
+            yield Link("Supplied", element, shown, source.at, node, source.supplied)
             return
         before = [it for it in source.data if nonfinite_kind(_scalar(sources, it)) == what]
         if not before:
@@ -656,6 +636,11 @@ def text_of(element: Element) -> str:
 def said_of(element: Element) -> str:
     """An element as a command takes it."""
     return f"`{element.instance.path}`" + ("" if element.index is None else str(list(element.index)))
+
+
+def supplied_text(at: int, source: str) -> str:
+    """When and from where values came that no definition gave."""
+    return f"{'computed' if source.startswith('by ') else 'supplied'} {source} at step {at}, by no definition here"
 
 
 def edit_text(timeline: History) -> str:

@@ -20,6 +20,7 @@ Accept = Callable[[int], bool]
 """True where the execution may stand still at a moment."""
 _LOGGED: Final = 10_000
 """Lines of log points that one move gives."""
+_SHOWN: Final = 4
 
 
 def step(session: Session, count: int, *, forward: bool) -> Outcome:
@@ -226,7 +227,18 @@ def _stopped(session: Session, reason: str, hits: tuple[Hit, ...] = ()) -> Outco
     elif reason == "end":
         outputs = session.model.graphs[0].outputs
         names = ", ".join(quote(session.model.tensors[t].name) for t in outputs[:8])
-        notes = (f"the run is complete; outputs: {names}",)
+        notes = (f"the run is complete; outputs: {names}", *_supplied(session))
     if is_end_of_body(moment):
         notes = ("the body has all its outputs: its holder goes on", *notes)
     return Outcome(session, Stop(reason, where(session), hits, notes))
+
+
+def _supplied(session: Session) -> tuple[str, ...]:
+    """At which steps values came from outside, so that what follows is no run of the model."""
+    steps = list(session.history.supplied(session.index))
+    if not steps:
+        return ()
+    came = [(at, it) for at in steps[:_SHOWN] if (it := session.history.at(at).came) is not None]
+    told = ", ".join(f"{it.path} at step {at} {it.supplied}" for at, it in came)
+    more = f" and {len(steps) - _SHOWN} more" if len(steps) > _SHOWN else ""
+    return (f"no execution of the model: values came from outside for {told}{more}",)

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ...errors import ModelError
-from ...machine.execution import check_supported, check_well_formed, initial
+from ...machine.execution import check_complete, check_well_formed, initial
 from ...machine.files.numpy_files import named_inputs
 from ...machine.inputs import bound_inputs, random_inputs
 from ...machine.report import stuck_lines
@@ -39,7 +39,7 @@ def opened(
 ) -> Session:
     """A session on the model in a file with inputs, a seed and sizes as `sonnx run` takes them.
 
-    Raises ModelError for what cannot be read or does not fit, Unsupported for operators without a meaning.
+    Raises ModelError for what cannot be read or does not fit. An operator without a meaning is met when its node comes.
     """
     model = load(path)
     given = named_inputs(model, inputs)
@@ -100,7 +100,7 @@ def opened_model(
     """A session on a model with inputs by name. Raises as `opened`."""
     from ...operators.compiled.ieee import apply
 
-    check_supported(model)
+    check_complete(model)
     wrong = check_well_formed(model)
     if wrong is not None:
         raise ModelError("; ".join(line.strip() for line in stuck_lines(wrong)))

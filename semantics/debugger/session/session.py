@@ -55,7 +55,7 @@ class Session:
     each stop, by number. follows: command lines that follow a stop, by its number. aliases: command lines by the name
     that stands for them. log: what a session that is saved has to do again. interrupted: whether the execution is to
     stand still. source: the file of the model, where there is one. against: the reference to compare with, and what is
-    tolerated.
+    tolerated. python: whether `py` runs Python.
     """
 
     history: History
@@ -75,6 +75,7 @@ class Session:
     interrupted: Interrupted = lambda: False
     source: Path | None = None
     against: Comparison | None = None
+    python: bool = False
 
     @property
     def moment(self) -> Moment:

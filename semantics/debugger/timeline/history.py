@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ...errors import InternalError
 from ...machine.execution import at_end, next_node
 from ...machine.memory import Region
-from ...machine.phases import Advance, Apply, Change, Phase, Select, Write, over_budget
+from ...machine.phases import Advance, Apply, Change, Phase, Select, Supply, Write, over_budget
 from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path
 from ...machine.transitions import is_enabled, phases
@@ -43,7 +43,7 @@ KEPT: Final = 1 << 16
 class Transition:
     """The transition that led to a state: the node with its path and rule, what was written where.
 
-    open: the tensors of which the text leaves elements open.
+    open: the tensors of which the text leaves elements open. supplied: where values came from that no definition gave.
     """
 
     node: NodeId
@@ -54,6 +54,7 @@ class Transition:
     places: tuple[Region, ...]
     written: int
     open: tuple[TensorId, ...] = ()
+    supplied: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +82,28 @@ class Edit:
     timeline: int
 
 
+Supplier = Callable[["History", Moment], Supply | Stuck | None]
+"""Values from outside for the outputs of the node that comes next at a moment, or why there are none; None where they
+are not wanted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Supplies:
+    """Values from outside with which a timeline goes on. given: for the step with which it begins. always: whoever is
+    asked at each step. what: in words."""
+
+    what: str
+    given: Supply | None = None
+    always: Supplier | None = None
+
+
 class History:
     """One timeline. `at` and `reach` give its moments; every answer depends on the timeline alone.
 
     start: the state at `first`. parent: the timeline that this one leaves there; what lies before is the parent's.
     chosen: the node of a step where that is not the one of the schedule. edit: the value that was changed in the first
-    state. kept: about how many moments are kept. limit: how many steps may be taken.
+    state. supplies: values from outside, beside those of the timelines before. kept: about how many moments are kept.
+    limit: how many steps may be taken.
     """
 
     def __init__(
@@ -96,6 +113,7 @@ class History:
         chosen: Mapping[int, NodeId] = MappingProxyType({}),
         parent: History | None = None,
         edit: Edit | None = None,
+        supplies: Supplies | None = None,
         kept: int = KEPT,
         limit: int | None = None,
     ) -> None:
@@ -103,6 +121,13 @@ class History:
             raise ValueError("at least two moments are kept")
         self.parent, self.edit, self.chosen, self.limit = parent, edit, dict(chosen), limit
         self.first = start.steps
+        self.supplies = supplies
+        self._suppliers: tuple[Supplier, ...] = (
+            *(() if supplies is None or supplies.always is None else (supplies.always,)),
+            *(() if parent is None else parent._suppliers),
+        )
+        given = None if supplies is None else supplies.given
+        self._supplied: dict[int, Supply] = {} if given is None else {self.first: given}
         self.edits: tuple[History, ...] = (
             *(() if parent is None else parent.edits),
             *(() if edit is None else (self,)),
@@ -185,7 +210,7 @@ class History:
             return self.parent.phases(index)
         if self._phases is None or self._phases[0] != index:
             moment = self.at(index)
-            made = () if moment.next is None else tuple(phases(moment.state, moment.next))
+            made = () if moment.next is None else tuple(self._transition(moment, moment.next))
             self._phases = (index, made)
         return self._phases[1]
 
@@ -194,7 +219,15 @@ class History:
     @property
     def label(self) -> str:
         """How it differs from an execution of the model, "" when it does not."""
-        return "; ".join(f"{it.edit.path}{it.edit.what} at {it.first}" for it in self.edits if it.edit is not None)
+        before = "" if self.parent is None else self.parent.label
+        own = "" if self.edit is None else f"{self.edit.path}{self.edit.what} at {self.first}"
+        return "; ".join(filter(None, (before, own, "" if self.supplies is None else self.supplies.what)))
+
+    def supplied(self, index: int) -> Iterator[int]:
+        """The known moments up to an index to which values from outside led, the first one first."""
+        if self.parent is not None:
+            yield from self.parent.supplied(min(index, self.first))
+        yield from (at + 1 for at in sorted(self._supplied) if at < index and at < self.last)
 
     def choosing(self, index: int, node: NodeId) -> History:
         """The timeline on which another node comes next at an index: another order, the model's execution all the
@@ -205,12 +238,27 @@ class History:
         """The timeline that goes on from a state which no transition led to."""
         return self._fork(state, {}, edit)
 
-    def _fork(self, start: State, choice: Mapping[int, NodeId], edit: Edit | None = None) -> History:
+    def supplying(self, index: int, supplies: Supplies) -> History:
+        """The timeline that goes on from an index with values from outside."""
+        return self._fork(self.at(index).state, {}, supplies=supplies)
+
+    def _fork(
+        self,
+        start: State,
+        choice: Mapping[int, NodeId],
+        edit: Edit | None = None,
+        supplies: Supplies | None = None,
+    ) -> History:
         parent = self
-        while parent.parent is not None and start.steps < parent.first:
-            parent = parent.parent  # what begins before an edit goes on without it
+        while parent.parent is not None and (
+            start.steps < parent.first
+            or (start.steps == parent.first and parent.supplies is not None and parent.supplies.given is not None)
+        ):
+            parent = parent.parent  # what begins before an edit, or before a step with values from outside, is without
         chosen = {step: n for step, n in self.chosen.items() if step < start.steps} | dict(choice)
-        return History(start, chosen=chosen, parent=parent, edit=edit, kept=self.kept, limit=self.limit)
+        return History(
+            start, chosen=chosen, parent=parent, edit=edit, supplies=supplies, kept=self.kept, limit=self.limit
+        )
 
     # ---- Running ------------------------------------------------------------------------------
 
@@ -243,6 +291,20 @@ class History:
             self._moments = {i: it for i, it in self._moments.items() if i % self._stride == 0 or i in stays}
         self._settle()
 
+    def _transition(self, moment: Moment, node: NodeId) -> Iterator[Phase | Stuck]:
+        """The phases of the transition from a moment, with the values that are supplied; what has once been supplied
+        stays the same."""
+        supply = self._supplied.get(moment.index)
+        for supplier in self._suppliers if supply is None else ():
+            made = supplier(self, moment)
+            if isinstance(made, Stuck):
+                yield made
+                return
+            if made is not None:
+                supply = self._supplied[moment.index] = made
+                break
+        yield from phases(moment.state, node, supply)
+
     def _after(self, moment: Moment) -> Moment | Stuck:
         """The moment after one, or why there is none."""
         if moment.next is None:
@@ -250,7 +312,7 @@ class History:
         select: Select | None = None
         applied: Apply | None = None
         written: Write | None = None
-        for phase in phases(moment.state, moment.next):
+        for phase in self._transition(moment, moment.next):
             match phase:
                 case Select():
                     select = phase
@@ -263,9 +325,10 @@ class History:
                 case Advance() if select is not None and applied is not None and written is not None:
                     masks = zip(applied.tensors, applied.free, strict=False)
                     left_open = tuple(t for t, mask in masks if mask is not None and bool(mask.any()))
+                    supply = self._supplied.get(moment.index)
                     came = Transition(
                         select.node, select.path, select.rule, select.change, written.tensors, written.places,
-                        written.written, left_open,
+                        written.written, left_open, "" if supply is None else supply.source,
                     )  # fmt: skip
                     return self._moment(phase.state, came)
                 case _:

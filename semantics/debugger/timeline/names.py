@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Final
 
 from ...machine.memory import Region, Store, load_value, store_value
-from ...machine.state import Frame, State, advanced_frame, region_of, tensor_path
+from ...machine.state import Frame, Kept, State, advanced_frame, region_of, run_prefix, tensor_path
 from ...model.graph import GraphId, Model, NodeId, TensorId
 from ...model.path import (
     Body,
@@ -337,3 +337,44 @@ def with_value(state: State, instance: Instance, value: Value) -> State:
         return frame if frame.below is None else replace(frame, below=rebuilt(frame.below))
 
     return State(state.program, store, rebuilt(state.frame), state.schedule, state.stored, state.steps)
+
+
+def with_kept(state: State, before: State, replaced: Callable[[Instance, Value], Value]) -> State:
+    """The state with other values in place of those that the runs of the body on top gave before. before: the state
+    that these lie in. replaced: the new value of an output of the body in a run, by the one that it has."""
+    frame = before.frame
+    outputs = before.program.model.graphs[frame.graph].outputs
+    rows: list[tuple[Kept, int]] = []
+    kept, number = frame.kept, frame.run
+    while kept is not None:
+        number -= 1
+        rows.append((kept, number))
+        kept = kept.before
+    chain: Kept | None = None
+    store = state.store
+    for row, number in reversed(rows):
+        places: list[Region | None] = []
+        for t, where in zip(outputs, row.places, strict=True):
+            if where is None:
+                places.append(None)
+                continue
+            made = replaced(Instance(t, _path_in_run(before, t, number)), load_value(before.store, where))
+            placed = store_value(store, made, "a question")
+            if isinstance(placed, OutOfBudget):
+                places.append(where)
+                continue
+            store, new = placed
+            places.append(new)
+        chain = Kept(tuple(places), chain)
+    top = replace(state.frame, kept=chain)
+    return State(state.program, store, top, state.schedule, state.stored, state.steps)
+
+
+def _path_in_run(before: State, t: TensorId, number: int) -> str:
+    """The path of an output of the body in another run."""
+    frame = before.frame
+    if before.program.model.tensors[t].graph != frame.graph or frame.below is None or frame.holder is None:
+        return tensor_path(before, t)
+    lower = replace(before, frame=frame.below)
+    prefix = run_prefix(lower, frame.holder, frame.graph, number)
+    return tensor_path(replace(before, frame=replace(frame, prefix=prefix)), t)

@@ -195,6 +195,14 @@ def named_inputs(model: Model, given: Iterable[str]) -> dict[str, Value]:
     return values
 
 
+def value_in_file(path: Path, name: str, declared: ValueType | None) -> Value:
+    """The value that a file holds for a tensor: .npy, .pb, .json, or the entry of its name in an .npz.
+
+    Raises ModelError for what is none, OSError for what cannot be opened.
+    """
+    return _read_inputs(path, {name: declared}, whole=False)[name]
+
+
 def _parted(text: str, types: Mapping[str, ValueType | None]) -> tuple[str | None, Path]:
     """Name and file; both may hold the sign =, so a name that the model has counts first."""
     cuts = [i for i, char in enumerate(text) if char == "="]

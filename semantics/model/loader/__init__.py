@@ -35,8 +35,9 @@ def load(
     """The model in a file; external data are looked for in the file's folder and digested, nothing else is opened.
 
     spec: files with operators, rules and rule sets of one's own, which are added to the specification, as `sonnx
-    --spec` does, until a call names others: a model is run and judged by the texts that are added then, whenever it was
-    loaded. progress is called with the number of bytes of external data read and of all.
+    --spec` does, until a call names others. A model keeps the digests of the texts that it was loaded under; once they
+    are not in force it is refused, not run or judged by others: load it again. progress is called with the number of
+    bytes of external data read and of all.
     Raises ModelError, one line that names the file, when the file cannot be read or represented as a model, and
     AdditionError or AddedTextError for a file of `spec` that cannot be read or holds a mistake.
     """

@@ -18,6 +18,7 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from ...errors import ModelError
 from ...resources.process import paused
+from ..added import texts_in_force
 from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node, NodeId, TensorId, ValueType
 from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version
@@ -64,6 +65,7 @@ def build(
         definitions=functions.definitions(proto),
         runnable=lists.complete,
         content=content,
+        added=texts_in_force(),
     )
 
 

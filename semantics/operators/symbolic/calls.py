@@ -168,10 +168,13 @@ def count_of(value: Value, span: Span, scope: Scope, about: str) -> int:
 
 
 def position_of(value: Value, size: int, span: Span, scope: Scope, about: str) -> int:
-    """A position below a size, settled."""
+    """A position below a size, settled. Raises Dead for one that is not, as an obligation says."""
     position = whole(value)
     contract(scope, span, within(position, size), about)
-    return settle(scope, position, range(size))
+    place = settle(scope, position, range(size))
+    if not 0 <= place < size:
+        raise Dead
+    return place
 
 
 Labels = tuple[tuple[tuple[int, ...], ...], int, int]

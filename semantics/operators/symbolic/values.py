@@ -132,14 +132,21 @@ Env = Mapping[Name, Value]
 class Split(Exception):  # noqa: N818 - no error: the evaluation goes on by cases
     """A term, text or condition is to be decided. candidates: the values. facts: what holds there beside the path's.
 
-    soft: where the term can be anything else, it stays open.
+    soft: where the term can be anything else, it stays open. length: it is the length of a list that data or an
+    attribute decide, of which the candidates are the first ones only.
     """
 
     def __init__(
-        self, term: Term, candidates: tuple[int | str | bool, ...], scope: Scope, *, soft: bool = False
+        self,
+        term: Term,
+        candidates: tuple[int | str | bool, ...],
+        scope: Scope,
+        *,
+        soft: bool = False,
+        length: bool = False,
     ) -> None:
         super().__init__(str(term))
-        self.term, self.candidates, self.soft = term, candidates, soft
+        self.term, self.candidates, self.soft, self.length = term, candidates, soft, length
         self.facts, self.symbols = (*scope.run.axioms, *scope.facts), dict(scope.run.symbols)
 
 
@@ -400,7 +407,7 @@ def settle(scope: Scope, term: Int, candidates: Sequence[int]) -> int:
     fixed = fixed_value(scope, term)
     if fixed is not None:
         return fixed
-    raise Split(term, tuple(candidates), scope)
+    raise Split(term, tuple(candidates), scope, length=candidates is LENGTHS)
 
 
 def settle_softly(scope: Scope, term: Int) -> Int:

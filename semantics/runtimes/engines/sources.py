@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import ModelError
+from ...model.added import texts_in_force
 from ...model.graph import Model
 from ...model.loader import load
 from ...model.loader.build import from_bytes
@@ -34,11 +35,13 @@ def model_of(source: Source) -> Model:
     """G of what an engine is given. Raises ModelError."""
     if isinstance(source, Path):
         return load(source)
-    return _kept(source) if len(source) <= _SMALL else _read(source)
+    return _kept(source, texts_in_force()) if len(source) <= _SMALL else _read(source)
 
 
 def _read(source: bytes) -> Model:
     return from_bytes(source, "protobuf", content=source)
 
 
-_kept = lru_cache(maxsize=8)(_read)
+@lru_cache(maxsize=8)
+def _kept(source: bytes, _texts: tuple[tuple[str, str], ...]) -> Model:
+    return _read(source)  # under the texts that are in force: another one under others

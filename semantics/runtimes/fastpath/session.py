@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Final, overload
 import numpy as np
 
 from ...errors import ModelError
-from ...machine.execution import WELL_FORMED, check_well_formed
+from ...machine.execution import WELL_FORMED, check_complete, check_well_formed
 from ...machine.inputs import bound_inputs, declared_inputs
+from ...model.added import check_texts
 from ...model.graph import Model, ValueType
 from ...model.path import quote
 from ...model.type_protos import spelled
@@ -133,6 +134,7 @@ class Session:
         The arrays belong to the caller. Raises ModelError for an input or output that the model does not declare so,
         and RunError when the run cannot go on.
         """
+        check_texts(self._model)
         wanted = range(len(self._outputs)) if output_names is None else [self._position(it) for it in output_names]
         variant = self._variant(
             frozenset(it for it in input_feed if it in self._declared and not self._declared[it][2])
@@ -201,8 +203,7 @@ def _loaded(model: str | Path | Model | ModelProto) -> Model:
         from ...model.loader import load_proto
 
         model = load_proto(model)
-    if not model.runnable:
-        raise ModelError("the source leaves out values of the model, so it cannot run: give the .onnx file")
+    check_complete(model)
     wrong = check_well_formed(model, (*WELL_FORMED, "Completeness"))
     if wrong is not None:
         raise ModelError(f"the model is not well formed: {wrong.rule}, {wrong.premise} {wrong.message}")

@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -86,6 +87,20 @@ def test_the_last_line_says_for_what_the_verdict_stands(folder: Path, call: tupl
     name, *arguments = call
     last = sonnx("certify", folder / f"{name}.onnx", *arguments).stdout.splitlines()[-1]
     assert last == f"{name}.onnx {LAST[call]}"
+
+
+def test_sizes_are_refused_where_no_rule_set_depends_on_them(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = shutil.copy(folder / "any-size.onnx", tmp_path)
+    for models in ((model,), (model, folder / "conforming.onnx")):
+        refused = sonnx("certify", *models, "--rules", "sonnx-2025-05", "--size", "H=3")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr.startswith("error: sizes (H) have no effect on sonnx-2025-05")
+    assert sonnx("certify", model, "--rules", "sonnx-2025-05", "--others", "--size", "H=3").returncode == 0
+    (tmp_path / "sonnx.toml").write_text('rules = ["sonnx-2025-05"]\n[sizes]\nH = "3..9"\n', "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert sonnx("certify", model).returncode == 0
 
 
 def test_other_rule_sets_are_judged_on_demand_only(folder: Path) -> None:

@@ -226,6 +226,18 @@ def test_a_fold_in_a_quantifier_has_variables_of_its_own(required: str, found: d
     assert findings(statements, "MatMul @ 13 (A: T[b, c], B: T[e, f]) -> Y: T") == found
 
 
+@table("size", ["merge([n], [1], repeat(2, 8))", "insert(repeat(2, 9), n, 1)", "drop(repeat(2, 9), n)"])
+def test_a_position_behind_the_end_of_a_long_list_is_refuted(size: str) -> None:
+    judgement = judge(operator_of(f'require told: n = 12 "Told."\n  Y[i < len({size})] = X[i - i]'))
+    assert [it.kind for it in judgement.findings] == ["contract"] and judgement.verdict == REFUTED
+
+
+def test_each_of_nine_positions_is_tried() -> None:
+    """They are no lengths of lists, of which the least are enough."""
+    statements = 'require told: n < 9 "Told."\n  Y[i < merge([n], [1], repeat(2, 8))[8] * 0 + SIZE] = X[0]'
+    assert findings(statements.replace("SIZE", "if n = 8 then 0 - 1 else 0"))["size"] == REFUTED
+
+
 def test_an_undefined_size_leaves_the_obligations_of_the_outputs_before_it() -> None:
     header = "Split @ 2..11 (input: T[n]) -> (outputs*: T)"
     assert findings("outputs[p][i < [n][p]] = input[i + 1]", header) == {"index": REFUTED, "position": REFUTED}

@@ -197,6 +197,32 @@ def test_runs_of_bodies_are_held_against_those_of_a_trace_and_of_another_model(k
     assert wrong_steps == {f'/4:Loop.body@{run}/"s2"' for run in range(3)}
 
 
+def test_what_a_loop_passes_on_is_judged_by_its_rule_on_the_values_of_the_reference() -> None:
+    traced(model(SUB), "other")
+    found = answer(session(NESTED, GIVEN), "against other.trace")[0]
+    passed = {it: verdict for it, verdict in verdicts(found, "diff").items() if "@" not in it or it.endswith('/"s"')}
+    assert passed == {f'/4:Loop.body@{run}/"s"': "as defined" for run in (1, 2)} | {
+        '/"y"': "as defined",
+        '/"h"': "as defined",
+    }
+    watched = found.against
+    assert watched is not None
+    shown = {path: watched.reference.value(path) for path in watched.reference.values}
+    for wrong in ('/"y"', '/"h"', '/4:Loop.body@1/"s"'):
+        np.savez("wrong.npz", **{**shown, wrong: shown[wrong] + F(1)})
+        table_ = answer(session(NESTED, GIVEN), "against wrong.npz", "diff")[1]
+        assert isinstance(table_, Rows)
+        row = next(it for it in table_.rows if cell_text(it[2]) == wrong)
+        assert cell_text(row[8]) == "outside the bound" and "gives another value" in cell_text(row[9])
+
+
+@table("n", [2, 4])
+def test_a_reference_with_another_number_of_runs_is_not_judged_by_the_runs_here(n: int) -> None:
+    traced(model(SUB), "runs", {**GIVEN, "n": np.array(n)})
+    found = answer(session(NESTED, GIVEN), "against runs.trace")[0]
+    assert {verdicts(found, "diff all")[it] for it in ('/"y"', '/"h"')} <= {"undecided", "another type or shape"}
+
+
 @table("kind", ["trace", "onnx"])
 def test_bodies_and_calls_are_found_where_a_node_more_has_moved_them(kind: str) -> None:
     traced(model(MORE), "more")

@@ -179,4 +179,5 @@ def test_tensor_names_are_no_commands_and_no_python() -> None:
     with pytest.raises(Refused):
         lookup("__class__")
     for path in Path(str(sonnx.semantics.debugger.__file__)).parent.rglob("*.py"):
-        assert not re.search(r"(?<!re\.)\b(eval|exec|compile)\(", path.read_text(encoding="utf-8")), path
+        found = set(re.findall(r"(?<!re\.)\b(eval|exec|compile)\(", path.read_text(encoding="utf-8")))
+        assert found == ({"eval", "compile"} if path.name == "python.py" else set()), path  # the command `py`

@@ -184,3 +184,43 @@ def test_an_empty_line_repeats_the_last_move(monkeypatch: pytest.MonkeyPatch) ->
     with pytest.raises(StopIteration):
         interactive(nested(), shown.append)
     assert shown[-1].startswith("step 3 of 3")
+
+
+# ---- Output that cannot be written ----------------------------------------------------------------
+
+FULL = "error: the output cannot be written: No space left on device\n"
+EVERY = (
+    ("debug", "nested.onnx", "--random", "1", "-e", "continue", "-e", "list all", "--batch"),
+    ("debug", "nested.onnx", "--random", "1", "-e", "nonsense", "--batch"),
+    ("run", "nested.onnx", "--random", "1"),
+    ("run", "nested.onnx", "--random", "1", "--engine", "numpy"),
+    ("bench", "nested.onnx", "--random", "1", "--repeat", "1", "--format", "json"),
+    ("certify", "nested.onnx"),
+    ("certify", "nested.onnx", "strange.onnx", "--format", "json"),
+    ("compare", "nested.onnx", "--engine", "numpy", "--random", "1", "--format", "json"),
+    ("definedness", "Relu"),
+    ("spec", "show", "Relu"),
+    ("spec", "check"),
+    ("schema",),
+    ("vectors", "vectors", "--filter", "Relu-14/*"),
+    ("examples", "examples"),
+    ("--help",),
+)
+"""A call of each command that has output, and is soon done."""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("debug", "nested.onnx", "--random", "1", "-e", "continue", "--batch", "--json"),
+        *(pytest.param(it, marks=pytest.mark.campaign) for it in EVERY),
+    ],
+    ids=" ".join,
+)
+def test_what_a_full_disk_does_not_take_is_one_line(net: Path, arguments: tuple[str, ...]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert (done.returncode, done.stderr) == (2, FULL)

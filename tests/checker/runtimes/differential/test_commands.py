@@ -55,6 +55,22 @@ def test_the_text_names_node_element_values_distance_and_origin(model: Path) -> 
     assert 'with size 1 for "N"' in text
 
 
+def test_inputs_are_drawn_with_the_sizes_that_are_given(model: Path, tmp_path: Path) -> None:
+    fine = ("--engine", "fine", "--random", 1, "--format", "json")
+    report = json.loads(run(model, *fine, "--size", "N=5", "--cases", 2).output)
+    assert "with size 1" not in json.dumps(report)
+    assert "first element" in run(model, "--engine", "planted", "--random", 1, "--size", "N=5").output
+    with pytest.raises(ModelError, match='no input that is drawn has a size "M"'):
+        CliRunner().invoke(compare, [str(model), *map(str, fine), "--size", "M=5"], catch_exceptions=False)
+    assert "give --random SEED" in run(model, "--engine", "fine", "--size", "N=5").output
+    two = '<ir_version: 10, opset_import: ["" : 21]> g (float[N] x, float[N] w) => (float[N] y) { y = Add(x, w) }'
+    (tmp_path / "two.onnx").write_bytes(parser.parse_model(two).SerializeToString())
+    np.save(tmp_path / "x.npy", np.zeros(4, np.float32))
+    given = ["--input", f"x={tmp_path / 'x.npy'}", "--size", "N=5"]
+    with pytest.raises(ModelError, match="which is called"):
+        CliRunner().invoke(compare, [str(tmp_path / "two.onnx"), *map(str, fine), *given], catch_exceptions=False)
+
+
 def test_every_second_drawn_case_has_special_values(model: Path) -> None:
     text = run(model, "--engine", "fine", "--random", 5, "--cases", 3).output
     assert text.count("agree") == 3

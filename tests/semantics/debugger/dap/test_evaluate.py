@@ -55,6 +55,7 @@ def test_a_tensor_with_the_name_of_a_command_is_shown(client: Client, nested: Js
     ("text", "why"),
     [
         ("nonsense", "no tensor"),
+        ("py 1 + 1", "editors and saved sessions have none of it"),
         ("nonsense here", "no command"),
         ("re", "can mean"),
         ("print", "give an expression"),

@@ -85,6 +85,33 @@ def test_a_model_that_gets_stuck_stops_there_and_is_no_success(client: Client, t
     assert client.events("exited") == [{"exitCode": 1}]
 
 
+def test_an_operator_without_a_meaning_is_an_exception_that_a_typed_command_goes_past(
+    client: Client, tmp_path: Path
+) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "com.acme" : 1]>
+    foreign (float[2] x) => (float[2] z) <float[2] y> { y = com.acme.Foo (x)  z = Neg (y) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "foreign.onnx")
+    launch = {"model": str(tmp_path / "foreign.onnx"), "random": 1, "allowEdits": True}
+    stopped = client.begin(launch)
+    assert stopped["reason"] == "exception" and "no meaning to com.acme::Foo" in stopped["text"]
+    assert "`supply`" in client.request("exceptionInfo", {"threadId": 1})["details"]["stackTrace"]
+    assert "supplied as 2" in client.evaluate("supply y=2")["result"]
+    assert client.stopped()["reason"] == "step"
+    assert client.move("continue")["reason"] == "end"
+    assert client.evaluate("z", "watch")["result"] == "float[2] [-2.0, -2.0]"
+    client.end()
+
+
+def test_values_from_outside_need_leave_in_the_launch(client: Client, tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "com.acme" : 1]>
+    foreign (float[2] x) => (float[2] z) <float[2] y> { y = com.acme.Foo (x)  z = Neg (y) }"""
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "foreign.onnx")
+    client.begin({"model": str(tmp_path / "foreign.onnx"), "random": 1})
+    for line in ("supply y=2", "supply every y=2", "through reference"):
+        assert "allowEdits" in client.refused("evaluate", {"expression": line, "context": "repl"})
+    client.end()
+
+
 def test_restart_goes_to_the_start_and_restart_frame_to_where_the_frame_began(client: Client, nested: Json) -> None:
     client.begin(nested)
     first = client.frames()
