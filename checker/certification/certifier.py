@@ -30,6 +30,10 @@ TIMEOUT = 60.0
 """Seconds that one solver query may take."""
 
 
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """No progress shown."""
+
+
 def certify(
     model: Path | str | Model | ModelProto,
     rules: str | Sequence[str] = sets.DEFAULT,
@@ -86,14 +90,10 @@ def certify(
     return results.report(asked, model, loaded, decided, shown, claims.result, stated)
 
 
-def read(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
+def read(model: Path | str | Model | ModelProto, tell: Progress = _silent) -> Model:
     """G of a model: a path, an ONNX protobuf, or G itself. Raises ModelError for files that cannot be read."""
     if isinstance(model, Model):
         return model
     if isinstance(model, (str, Path)):
         return load(Path(model), progress=lambda done, total: tell("reading", done, total))
     return load_proto(model)
-
-
-def _silent(_what: str, _done: int, _total: int) -> None:
-    """No progress shown."""

@@ -7,9 +7,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import inert
+
+if TYPE_CHECKING:
+    from sonnx.semantics.picture.page import Drawn
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
@@ -318,7 +322,8 @@ STANDARD_INPUT = "-"
 class Outcome:
     """The outcome for one of several models, under its name as the caller gave it: a report, or why there is none.
 
-    certificate: its bytes, where one was asked for. code: the exit code for this model alone.
+    certificate: its bytes, where one was asked for. code: the exit code for this model alone. graph: the findings on
+    the graph, where that was asked for and there is room for it.
     """
 
     name: str
@@ -326,3 +331,4 @@ class Outcome:
     report: Report | None = None
     error: str = ""
     certificate: bytes = b""
+    graph: Drawn | None = None

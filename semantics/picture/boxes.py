@@ -76,6 +76,10 @@ class _Builder:
         self.makers: dict[TensorId, list[int]] = {}
         self.tensors: dict[tuple[int, Kind, TensorId], int] = {}
         self.of_graph: dict[GraphId, int] = {}
+        self.read: Set[TensorId] | None = None
+        """The tensors that the nodes shown read, where not all are shown."""
+        if len(shown) < len(model.nodes):
+            self.read = {t for n in shown for t in (*model.nodes[n].inputs, *model.nodes[n].captures) if t is not None}
         main = self._add(Box(Kind.BODY, 0, single(model.graphs[0].name) or "graph", path="/", base="/"))
         self._graph(0, main)
         self._join()
@@ -91,7 +95,8 @@ class _Builder:
         model, graph = self.model, self.model.graphs[g]
         self.of_graph[g] = at
         for t in graph.inputs:
-            self._tensor(at, Kind.IN, t)
+            if self.read is None or t in self.read:
+                self._tensor(at, Kind.IN, t)
         around = () if graph.holder is None else model.nodes[graph.holder].calls
         opened: list[tuple[str, int]] = []
         for n in graph.nodes:
@@ -110,7 +115,8 @@ class _Builder:
                 opened.append((call, made))
             self._node(n, opened[-1][1] if opened else at)
         for t in dict.fromkeys(graph.outputs):
-            self._tensor(at, Kind.OUT, t)
+            if self.read is None or t in self.makers:
+                self._tensor(at, Kind.OUT, t)
 
     def _node(self, n: NodeId, parent: int) -> None:
         node = self.model.nodes[n]

@@ -103,7 +103,7 @@ const sonnxGraph = (() => {
   function folded(heights, width) {
     const total = heights.reduce((sum, it) => sum + it + BETWEEN, 0), wide = canvas.clientWidth || 1, tall = canvas.clientHeight || 1;
     const columns = Math.round(Math.sqrt((total * wide) / ((width + 70) * tall)));
-    if (columns < 2 || total < 3 * tall) return [heights.length];
+    if (columns < 2 || total < 2.2 * tall) return [heights.length];
     const ends = [];
     let sum = 0;
     heights.forEach((height, r) => {
@@ -129,7 +129,7 @@ const sonnxGraph = (() => {
   }
 
   // ---- Edges ------------------------------------------------------------------------------------
-  const PLAIN = 0, FAR = 1, BACK = 2, routes = new Array(from.length).fill(null);
+  const PLAIN = 0, FAR = 1, BACK = 2, FARTHEST = 2400, routes = new Array(from.length).fill(null);
   function route(e) {
     if (routes[e]) return routes[e];
     const a = from[e], b = to[e], g = parent[a], ax = x[a] + w[a] / 2, ay = y[a] + h[a], bx = x[b] + w[b] / 2, by = y[b];
@@ -140,6 +140,7 @@ const sonnxGraph = (() => {
     else bends[e].forEach((_, i) => points.push([x[g] + bendX[e][i], y[g] + bendY[e][i][0]], [x[g] + bendX[e][i], y[g] + bendY[e][i][1]]));
     points.push([bx, by]);
     const xs = points.map((p) => p[0]), ys = points.map((p) => p[1]);
+    if (how === PLAIN && Math.max(...xs) - Math.min(...xs) > FARTHEST) how = FAR;
     return (routes[e] = { points, how, left: Math.min(...xs) - 40, right: Math.max(...xs) + 40, top: Math.min(...ys) - 20, bottom: Math.max(...ys) + 20 });
   }
   function trace(r, whole) {
@@ -439,11 +440,10 @@ const sonnxGraph = (() => {
       made("span", mark.words + " " + n, it);
       it.disabled = !n;
     });
-    const far = from.some((a, e) => row[to[e]] - row[a] > 1 && bends[e].length !== row[to[e]] - row[a] - 1), back = from.some((a, e) => row[to[e]] <= row[a]);
-    const notes = [];
-    if (far) notes.push("\u2504 the two ends of a long edge: choose a box to see it whole");
-    if (back) notes.push("\u254c an edge that closes a cycle");
-    for (const text of [...notes, ...data.general.map((it) => said.line[it])]) made("small", text, part("legend"));
+    const ways = new Set(from.map((_, e) => route(e).how)), notes = [];
+    if (ways.has(FAR)) notes.push("\u2504 the two ends of a long edge: choose a box to see it whole");
+    if (ways.has(BACK)) notes.push("\u254c an edge that closes a cycle");
+    for (const text of [...notes, ...data.general]) made("small", text, part("legend"));
   }
 
   // ---- Pointer and keys -------------------------------------------------------------------------
@@ -531,14 +531,14 @@ const sonnxGraph = (() => {
       pen.font = "12px " + FONT;
       letter = pen.measureText("0").width || letter;
       place();
+      legend();
       whole();
-      if (scale < 0.3 && data.focus) { picked = -1; scale = 0.8; centre(data.focus, 0.8); }
+      if (scale < 0.42 && data.focus) { scale = 0.8; centre(data.focus, 0.8); }
       draw();
       performance.mark("graph");
     } else again();
   }
   theme();
-  legend();
   new ResizeObserver(begin).observe(canvas);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => { theme(); again(); });
   begin();

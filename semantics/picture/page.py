@@ -11,6 +11,7 @@ from typing import Final
 from sonnx.spec.pages.templates import Parts, page
 from sonnx.spec.terminal import inert
 
+from ..errors import Unsupported
 from ..machine.spelling import attribute_name, attribute_text, constant_text, stated_type
 from ..model.graph import Model, NodeId, TensorId
 from ..model.path import quote
@@ -25,6 +26,7 @@ BYTES: Final = 2_000_000
 """The most bytes of a page. Where names, attributes and findings are long, fewer nodes are drawn."""
 _FEW: Final = 60  # nodes in a body or call that is open at the start
 _MANY: Final = 2_000  # nodes of a picture in which all others are closed at the start
+_FRAME: Final = 8_000  # bytes of the frame of a page, its controls, and the sentence on what is left out
 _CHARACTER: Final = 7.3
 _NARROWEST, _WIDEST = 92, 232
 MARGIN: Final = 14
@@ -38,34 +40,44 @@ Data = None | bool | int | float | str | list["Data"] | dict[str, "Data"]
 @dataclass(frozen=True, slots=True)
 class Drawn:
     """What a page needs to show a picture: `canvas.html` of this package, which a template includes, with this as
-    `graph`. data: JSON that is inert in HTML. parts: the style and the script. limits: sentences on what is left out.
+    `graph`, and as `alone` whether the page has nothing else. data: JSON that is inert in HTML. parts: the style and
+    the script. limits: sentences on what is left out.
     """
 
+    title: str
+    facts: tuple[str, ...]
     data: str
     parts: Parts
     limits: tuple[str, ...] = ()
 
 
 def to_html(model: Model, picture: Picture) -> str:
-    """The picture as a page of its own, of at most `BYTES`. Raises MissingExtraError."""
+    """The picture as a page of its own, of at most `BYTES`. Raises MissingExtraError, and Unsupported where the texts
+    about a single node are longer than that."""
     graph = drawn(model, picture)
-    return page(__package__, "graph.html", parts=graph.parts, picture=picture, graph=graph, alone=True)
+    if graph is None:
+        raise Unsupported(f"the texts about one node take more than the {BYTES // 1_000_000} MB of a page")
+    return page(__package__, "graph.html", parts=graph.parts, graph=graph, alone=True)
 
 
-def drawn(model: Model, picture: Picture) -> Drawn:
-    """The picture as data: whole, or as many nodes about the focus as a page holds."""
+def drawn(model: Model, picture: Picture, taken: int = 0) -> Drawn | None:
+    """The picture as data: whole, or as many nodes about the focus as a page holds; None where it does not hold one.
+    taken: the bytes of the page that hold other things."""
     order = list(reading_order(model))
     parts = _parts()
-    room = BYTES - len(parts.style.encode()) - len(parts.script.encode()) - 6_000 - sum(map(len, picture.facts))
+    facts = tuple(inert(it) for it in picture.facts)
+    room = BYTES - taken - _FRAME - sum(len(it.encode()) for it in (parts.style, parts.script, *facts))
     most = min(NODES, len(order))
     while True:
         chosen = _window(order, picture.focus, most)
         shown = with_holders(model, chosen)
         limits = () if len(shown) == len(order) else (_left_out(model, order, chosen),)
         data = _inert(_data(model, picture, boxes(model, shown)))
-        if len(data) <= room or most <= 1:
-            return Drawn(data, parts, limits)
-        most = min(most * 9 // 10, most * room // len(data))
+        if len(data) <= room:
+            return Drawn(inert(picture.title), facts, data, parts, limits)
+        if most <= 1:
+            return None
+        most = max(min(most * 9 // 10, most * room // len(data)), 1)
 
 
 def _window(order: Sequence[NodeId], focus: NodeId | None, most: int) -> Sequence[NodeId]:

@@ -10,7 +10,7 @@ from sonnx.spec.pages.svg import drawing, rectangle, shape, text
 
 from ...machine.report import why
 from ...machine.spelling import single
-from ...machine.state import State, has_value, value_of
+from ...machine.state import State, frames, has_value, value_of
 from ...machine.transitions import enabled
 from ...model.graph import NodeId, TensorId
 from ...model.path import operator_text, quote
@@ -120,11 +120,12 @@ def _label(session: Session, n: NodeId) -> str:
 MARKS: Final = (
     Mark("stuck", "!!", "stuck", "alarm"),
     Mark("next", "\u25b6", "comes next", "next"),
+    Mark("inside", "\u25b7", "a body of it runs", "next"),
     Mark("nan", "NaN", "gave NaN", "bad"),
     Mark("inf", "Inf", "gave an infinity", "warn"),
     Mark("break", "\u25cf", "breakpoint", ""),
     Mark("ran", "\u2713", "has run", "done"),
-    Mark("earlier", "\u21ba", "ran in an earlier run of its body", "faint"),
+    Mark("earlier", "\u21ba", "ran in a run of its body that is over", "faint"),
     Mark("waiting", "", "has not run", "plain"),
 )
 _ELEMENTS: Final = 1 << 26
@@ -137,6 +138,7 @@ def annotated(session: Session) -> Picture:
     model, moment, history = session.model, session.moment, session.history
     written = {t: next(history.writes(t, session.index), None) for t in range(len(model.tensors))}
     values, faults = _values(session, written)
+    holders = {frame.holder for frame in frames(session.state)}
     stuck = history.stuck if history.ended and session.index == history.last else None
     marked: dict[NodeId, tuple[str, ...]] = {}
     said: dict[NodeId, tuple[str, ...]] = {}
@@ -144,6 +146,8 @@ def annotated(session: Session) -> Picture:
         gives = [t for t in node.outputs if t is not None]
         names = {name for t in gives for name in faults.get(t, ())}
         names.add(_part(session.state, gives, written))
+        if n in holders:
+            names = names - {"waiting"} | {"inside"}
         if n == moment.next:
             names.add("next" if stuck is None else "stuck")
             said[n] = () if stuck is None else (why(stuck),)
