@@ -10,6 +10,7 @@ from ..machine.spelling import attribute_name, single
 from ..model.graph import GraphId, Model, NodeId, TensorId
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain
+from ..operators.application import initializers
 
 
 class Kind(IntEnum):
@@ -94,8 +95,9 @@ class _Builder:
     def _graph(self, g: GraphId, at: int) -> None:
         model, graph = self.model, self.model.graphs[g]
         self.of_graph[g] = at
+        stored = {t for t, _ in initializers(graph)}
         for t in graph.inputs:
-            if self.read is None or t in self.read:
+            if t not in stored and (self.read is None or t in self.read):
                 self._tensor(at, Kind.IN, t)
         around = () if graph.holder is None else model.nodes[graph.holder].calls
         opened: list[tuple[str, int]] = []

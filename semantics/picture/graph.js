@@ -261,7 +261,7 @@ const sonnxGraph = (() => {
     const bits = bitsOf(at), tone = toneOf(bits), line = colours[tone + "-line"], round = kind[at] > BODY ? h[at] / 2 : 5;
     if (scale < 0.16) {
       const least = strong.has(tone) || tone === "next" ? 5 / scale : 0, wide = Math.max(w[at], least), tall = Math.max(h[at], least);
-      pen.fillStyle = tone === "plain" ? colours.frame : strong.has(tone) || tone === "next" ? line : colours[tone];
+      pen.fillStyle = tone === "plain" ? colours.frame : line;
       pen.fillRect(x[at] + (w[at] - wide) / 2, y[at] + (h[at] - tall) / 2, wide, tall);
       if (at === picked || hitting.has(at)) outline(at);
       return;
@@ -362,8 +362,13 @@ const sonnxGraph = (() => {
     picked = at;
     side.replaceChildren();
     side.hidden = at < 0;
-    if (at >= 0) describe(at);
+    if (at >= 0) { describe(at); uncover(at); }
     again();
+  }
+  function uncover(at) {
+    const over = (x[at] + w[at] - left) * scale - free() + 12, below = (y[at] + h[at] - top) * scale - freeDown() + 12;
+    if (over > 0 && w[at] * scale < free()) left += over / scale;
+    if (below > 0 && h[at] * scale < freeDown()) top += below / scale;
   }
   const short = (at) => (kind[at] === NODE ? title[at] + (name[at] ? " " + name[at] : " " + index[at]) : title[at]);
   function describe(at) {

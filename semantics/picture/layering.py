@@ -5,7 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import isqrt
 from typing import Final
 
@@ -19,6 +19,8 @@ SPAN: Final = 8
 """An edge across more rows than this is not led around boxes."""
 _SWEEPS: Final = 4
 _LEAST: Final = 10
+_AROUND, _FAR = 25, 600  # rows, pixels
+_THROUGH: Final = 500  # the weight of a box that edges lead to and from: where others move aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,7 @@ def _order(count: int, edges: Sequence[Edge]) -> list[int]:
 
 
 def _rows(count: int, forward: Sequence[Edge], position: Sequence[int]) -> list[int]:
-    """Each box below all that lead to it, in the first row with room; what nothing leads to close above its readers."""
+    """Each box below all that lead to it, in the first row with room, then as far down as no edges get longer by it."""
     before: list[list[int]] = [[] for _ in range(count)]
     after: list[list[int]] = [[] for _ in range(count)]
     for a, b in forward:
@@ -115,18 +117,20 @@ def _rows(count: int, forward: Sequence[Edge], position: Sequence[int]) -> list[
             free[at] = at + 1
 
     row = [-1] * count
-    sources = []
-    for box in sorted(range(count), key=lambda it: position[it]):
-        if not before[box] and after[box]:
-            sources.append(box)
-            continue
-        take(box, with_room(max((row[a] + 1 for a in before[box] if row[a] >= 0), default=0) + bool(before[box])))
-    for box in reversed(sources):
-        wanted = min(row[b] for b in after[box]) - 1
-        while wanted > 0 and taken.get(wanted, 0) >= most:
-            wanted -= 1
-        row[box] = wanted
-        taken[wanted] = taken.get(wanted, 0) + 1
+    order = sorted(range(count), key=lambda it: position[it])
+    for box in order:
+        if before[box] or not after[box]:
+            above = max((row[a] + 1 for a in before[box] if row[a] >= 0), default=0)
+            take(box, with_room(above + bool(before[box])))
+    for box in reversed(order):
+        if after[box] and len(before[box]) <= len(after[box]):
+            wanted = min(row[b] for b in after[box]) - 1
+            while wanted > max(row[box], 0) and taken.get(wanted, 0) >= most:
+                wanted -= 1
+            if wanted > row[box]:
+                taken[row[box]] = taken.get(row[box], 0) - 1
+                taken[wanted] = taken.get(wanted, 0) + 1
+                row[box] = wanted
     used = {at: number for number, at in enumerate(sorted(set(row)))}
     return [used[at] for at in row]
 
@@ -175,28 +179,47 @@ def _spread(
         for it in members:
             at[it] = left + (size[it] + GAP) / 2
             left += size[it] + GAP
+    weight = [_THROUGH if above[it] and below[it] else 1 for it in range(len(size))]
     for sweep in range(2 * _SWEEPS):
         near, course = (above, rows) if sweep % 2 == 0 else (below, rows[::-1])
+        leading = [[it for it in row if weight[it] > 1] or row for row in near]
         for members in course:
-            wanted = [sum(at[o] for o in near[it]) / len(near[it]) if near[it] else at[it] for it in members]
-            for it, x in zip(members, separated(wanted, [size[it] for it in members]), strict=True):
+            wanted = [sum(at[o] for o in leading[it]) / len(leading[it]) if near[it] else at[it] for it in members]
+            places = separated(wanted, [size[it] for it in members], [weight[it] for it in members])
+            for it, x in zip(members, places, strict=True):
                 at[it] = x
+    for members, shift in zip(rows, _drift([_mean(at, weight, members) for members in rows]), strict=True):
+        for it in members:
+            at[it] -= shift
     return at
 
 
-def separated(wanted: Sequence[float], size: Sequence[int]) -> list[float]:
+def _mean(at: Sequence[float], weight: Sequence[int], members: Sequence[int]) -> float:
+    return sum(at[it] * weight[it] for it in members) / max(sum(weight[it] for it in members), 1)
+
+
+def _drift(middles: Sequence[float]) -> list[float]:
+    """By how much each row is to be moved back where the rows wander far aside: the mean of those around it."""
+    sums = [0.0, *accumulate(middles)]
+    count = len(middles)
+    spans = [(max(at - _AROUND, 0), min(at + _AROUND + 1, count)) for at in range(count)]
+    means = [(sums[end] - sums[start]) / (end - start) for start, end in spans]
+    return means if means and max(means) - min(means) > _FAR else [0.0] * count
+
+
+def separated(wanted: Sequence[float], size: Sequence[int], weight: Sequence[int]) -> list[float]:
     """The positions closest to the wanted ones (least squares) at which no two boxes of a row come nearer than the gap:
     isotonic regression, by pooling neighbours that are in each other's way."""
     offset, offsets = 0.0, []
     for number, width in enumerate(size):
         offset += (width + size[number - 1]) / 2 + GAP if number else 0
         offsets.append(offset)
-    pools: list[tuple[float, int]] = []
-    for x, shift in zip(wanted, offsets, strict=True):
-        total, count = x - shift, 1
-        while pools and pools[-1][0] / pools[-1][1] >= total / count:
-            other, more = pools.pop()
-            total, count = total + other, count + more
-        pools.append((total, count))
-    flat = [total / count for total, count in pools for _ in range(count)]
+    pools: list[tuple[float, int, int]] = []
+    for x, shift, heavy in zip(wanted, offsets, weight, strict=True):
+        total, mass, count = (x - shift) * heavy, heavy, 1
+        while pools and pools[-1][0] / pools[-1][1] >= total / mass:
+            other, more, members = pools.pop()
+            total, mass, count = total + other, mass + more, count + members
+        pools.append((total, mass, count))
+    flat = [total / mass for total, mass, count in pools for _ in range(count)]
     return [x + shift for x, shift in zip(flat, offsets, strict=True)]
