@@ -120,8 +120,7 @@ def _rows(count: int, forward: Sequence[Edge], position: Sequence[int]) -> list[
     order = sorted(range(count), key=lambda it: position[it])
     for box in order:
         if before[box] or not after[box]:
-            above = max((row[a] + 1 for a in before[box] if row[a] >= 0), default=0)
-            take(box, with_room(above + bool(before[box])))
+            take(box, with_room(max((row[a] + 1 for a in before[box] if row[a] >= 0), default=int(bool(before[box])))))
     for box in reversed(order):
         if after[box] and len(before[box]) <= len(after[box]):
             wanted = min(row[b] for b in after[box]) - 1

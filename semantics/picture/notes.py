@@ -8,13 +8,14 @@ from typing import Final
 
 from ..model.graph import NodeId, TensorId
 
-TONES: Final = ("plain", "done", "next", "warn", "bad", "open", "faint")
+TONES: Final = ("plain", "done", "faint", "next", "warn", "bad", "alarm", "open")
 """The colours of marks, which the style sheet has for light and for dark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What nodes may have in common. sign: one to three characters, shown beside the colour. tone: one of `TONES`."""
+    """What nodes may have in common. sign: one to three characters, shown beside the colour. tone: one of `TONES`, ""
+    for no colour."""
 
     name: str
     sign: str
