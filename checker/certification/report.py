@@ -323,7 +323,7 @@ class Outcome:
     """The outcome for one of several models, under its name as the caller gave it: a report, or why there is none.
 
     certificate: its bytes, where one was asked for. code: the exit code for this model alone. graph: the findings on
-    the graph, where that was asked for and there is room for it.
+    the graph, where that was asked for.
     """
 
     name: str

@@ -270,14 +270,15 @@ def _certificate(report: Report) -> bytes:
     return seal(certificate(report))
 
 
-def _graph(report: Report, model: Model) -> Drawn | None:
+def _graph(report: Report, model: Model) -> Drawn:
     """The findings on the graph, as far as a page has room for them beside the report."""
-    from sonnx.semantics.picture.page import drawn
+    from sonnx.semantics.picture.page import drawn, undrawn
 
     from ..certification.drawing import annotated
     from ..certification.formats.html import to_html
 
-    return drawn(model, annotated(report, model), len(to_html(report).encode()))
+    size = len(to_html(report).encode())
+    return drawn(model, annotated(report, model), size) or undrawn(f"the report alone has {size} bytes")
 
 
 def _limits(text: str) -> tuple[str, tuple[int, int | None]]:

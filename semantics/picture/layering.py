@@ -55,12 +55,9 @@ def layered(widths: Sequence[int], edges: Sequence[Edge]) -> Layout:
     _sort(rows, above, below)
     middle = _spread(rows, size, above, below)
     least = min((middle[it] - size[it] / 2 for it in range(len(size))), default=0.0)
-    at = [round(x - least) for x in middle]
-    bends: list[tuple[int, ...]] = [()] * len(edges)
-    routed = {(chain[0], chain[-1]): tuple(at[it] for it in chain[1:-1]) for chain in chains}
-    for number, edge in enumerate(edges):
-        bends[number] = routed.get(edge, ())
-    return Layout(tuple(row), tuple(at[: len(widths)]), tuple(bends))
+    along = [round(x - least) for x in middle]
+    routed = {(chain[0], chain[-1]): tuple(along[it] for it in chain[1:-1]) for chain in chains}
+    return Layout(tuple(row), tuple(along[: len(widths)]), tuple(routed.get(edge, ()) for edge in edges))
 
 
 def _order(count: int, edges: Sequence[Edge]) -> list[int]:
@@ -139,7 +136,8 @@ def _chains(row: Sequence[int], edges: Sequence[Edge]) -> tuple[list[list[int]],
     longest = SPAN
     while longest > 1 and sum(row[b] - row[a] - 1 for a, b in edges if 1 < row[b] - row[a] <= longest) > 4 * len(row):
         longest //= 2
-    chains, owner = [], []
+    chains: list[list[int]] = []
+    owner: list[int] = []
     for a, b in edges:
         if 1 <= row[b] - row[a] <= longest:
             chain = [a]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
-from sonnx.spec.pages.templates import Parts, page
+from sonnx.spec.pages.templates import NONE, Parts, page
 from sonnx.spec.terminal import inert
 
 from ..errors import Unsupported
@@ -41,7 +41,7 @@ Data = None | bool | int | float | str | list["Data"] | dict[str, "Data"]
 class Drawn:
     """What a page needs to show a picture: `canvas.html` of this package, which a template includes, with this as
     `graph`, and as `alone` whether the page has nothing else. data: JSON that is inert in HTML. parts: the style and
-    the script. limits: sentences on what is left out.
+    the script. limits: sentences on what is left out; where nothing is drawn, data is "".
     """
 
     title: str
@@ -78,6 +78,11 @@ def drawn(model: Model, picture: Picture, taken: int = 0) -> Drawn | None:
         if most <= 1:
             return None
         most = max(min(most * 9 // 10, most * room // len(data)), 1)
+
+
+def undrawn(why: str) -> Drawn:
+    """No picture, and why a page has no room for one."""
+    return Drawn("", (), "", NONE, (f"The graph is not drawn: {why}, and a page at most {BYTES}.",))
 
 
 def _window(order: Sequence[NodeId], focus: NodeId | None, most: int) -> Sequence[NodeId]:

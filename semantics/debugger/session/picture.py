@@ -18,7 +18,7 @@ from ...model.schemas import normal_domain
 from ...model.values import Value
 from ...picture.notes import Content, Mark, Picture
 from ..display.texts import element_text, statistics, type_of_value
-from ..stops import Breakpoint, describe, mask_of
+from ..stops import Breakpoint, Stop, describe, mask_of
 from ..timeline.history import Refused
 from .session import Session
 
@@ -128,9 +128,10 @@ MARKS: Final = (
     Mark("earlier", "\u21ba", "ran in a run of its body that is over", "faint"),
     Mark("waiting", "", "has not run", "plain"),
 )
-_ELEMENTS: Final = 1 << 26
+_ELEMENTS: Final = 1 << 25
 """So many elements of all values together are looked at."""
 _FIRST: Final = 4
+_UNREAD: Final = (("not", "looked at: there are too many elements"),)
 
 
 def annotated(session: Session) -> Picture:
@@ -152,17 +153,27 @@ def annotated(session: Session) -> Picture:
             names.add("next" if stuck is None else "stuck")
             said[n] = () if stuck is None else (why(stuck),)
         marked[n] = tuple(mark.name for mark in MARKS if mark.name in names)
+    placed: set[int] = set()
     for stop in session.stops:
         if isinstance(stop, Breakpoint) and stop.enabled:
             called = {call: n for n in range(len(model.nodes) - 1, -1, -1) for call in model.nodes[n].calls}
             for n in (*stop.at.nodes, *(called[it] for it in stop.at.calls if it in called)):
+                placed.add(stop.number)
                 marked[n] = tuple(m.name for m in MARKS if m.name in (*marked[n], "break"))
-                said[n] = (*said.get(n, ()), " ".join(filter(None, (f"{stop.number}:", *describe(stop)))))
+                said[n] = (*said.get(n, ()), _described(stop))
+    apart = tuple(_described(it) for it in session.stops if it.enabled and it.number not in placed)
+    general = (f"stuck: {why(stuck)}",) if stuck is not None and moment.next is None else ()
+    unread = [t for t in values if values[t].rows == _UNREAD and written[t] is not None]
+    if unread:
+        general += (f"values of {len(unread)} tensors are too large together: what is NaN there is not marked",)
     name = model.files[0].name if model.files else "model"
     facts = (f"step {session.index}: values are as they were last written up to it.",)
     edited = (f"Not an execution of the model: {history.label}.",) if history.label else ()
-    general = (f"stuck: {why(stuck)}",) if stuck is not None and moment.next is None else ()
-    return Picture(quote(name)[1:-1], (*facts, *edited), MARKS, marked, said, values, moment.next, general)
+    return Picture(quote(name)[1:-1], (*facts, *edited), MARKS, marked, said, values, moment.next, (*general, *apart))
+
+
+def _described(stop: Stop) -> str:
+    return " ".join(filter(None, (f"{stop.number}:", *describe(stop))))
 
 
 def _part(state: State, gives: list[TensorId], written: Mapping[TensorId, int | None]) -> str:
@@ -179,13 +190,13 @@ def _values(
     contents: dict[TensorId, Content] = {}
     faults: dict[TensorId, tuple[str, ...]] = {}
     left = _ELEMENTS
-    for t, step in written.items():
+    for t, step in sorted(written.items(), key=lambda it: it[1] is None):  # what nodes gave first
         value = value_of(session.state if step is None else session.history.at(step).state, t)
         if value is None:
             continue
         left -= value.size if isinstance(value, np.ndarray) else 0
         if left < 0:
-            contents[t] = Content(type_of_value(value), (("not", "looked at: there are too many elements"),))
+            contents[t] = Content(type_of_value(value), _UNREAD)
             continue
         contents[t] = _content(value, step)
         if isinstance(value, np.ndarray) and value.dtype != object:
