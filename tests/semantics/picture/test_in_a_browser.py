@@ -7,10 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import onnx.parser
 import pytest
 from browser import CHROMIUM, Page, browser
 from debugger_models import answer, nested
 from picture_models import drawn_graph
+from sonnx.semantics import load_proto
 from sonnx.semantics.picture.notes import Content, Mark, Picture
 from sonnx.semantics.picture.page import to_html
 
@@ -76,6 +78,24 @@ def test_the_page_fits_loads_nothing_and_draws_without_overlaps(
     opened = page.value(folded)
     key(page, "c", "c")
     assert page.value(folded) < opened
+
+
+def test_what_opens_pushes_the_others_aside(page: Page, tmp_path: Path) -> None:
+    body = "\n".join(f"t{i} = Neg (x)" for i in range(80))
+    branch = "<then_branch = t () => (float[2] t79) {{ {0} }}, else_branch = e () => (float[2] y) {{ y = Abs (x) }}>"
+    calls = "\n".join(f"r{i} = If (c) {branch.format(body)}" for i in range(3))
+    text = f'<ir_version: 10, opset_import: ["" : 18]> g (float[2] x, bool c) => (float[2] r0) {{ {calls} }}'
+    model = load_proto(onnx.parser.parse_model(text))
+    path = tmp_path / "wide.html"
+    path.write_text(to_html(model, Picture("wide", (), ())), encoding="utf-8")
+    page.show(path, 1400, 900)
+    count = "sonnxGraph.shown.reduce((sum, it) => sum + it, 0)"
+    assert page.value(count) == 1 + 2 + 3 + 1 and page.value(OVERLAPS) == []
+    ifs = page.value("[...sonnxGraph.title.keys()].filter((it) => sonnxGraph.title[it] === 'If')")
+    for at in ifs:
+        page.value(f"sonnxGraph.toggle({at}), 1")
+        assert page.value(f"sonnxGraph.isOpen({at})") and page.value(OVERLAPS) == []
+    assert page.value(count) > 240
 
 
 def test_keys_search_and_legend_reach_every_box_and_the_side_says_what_it_is(page: Page, small: Path) -> None:
