@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from sonnx.semantics.machine.spelling import stated_type
 from sonnx.semantics.model.graph import Model, NodeId
-from sonnx.semantics.picture.notes import Mark, Picture
+from sonnx.semantics.picture.notes import Content, Mark, Picture
 
 from .report import WORST_FIRST, Finding, Report, RuleResult, RuleVerdict, Verdict
 
@@ -49,7 +50,10 @@ def annotated(report: Report, model: Model) -> Picture:
     named = " and ".join(it.name for it in report.named)
     verdict_line = " ".join(filter(None, (report.verdict.value, _JOINT[report.verdict], named)))
     said_of = {n: tuple(it) for n, it in said.items()}
-    return Picture("The graph", (f"{verdict_line}.",), MARKS, marked, said_of, {}, focus, tuple(general))
+    open_ = (t for t, tensor in enumerate(model.tensors) if tensor.declared is None and t in report.types)
+    types = {t: Content(stated_type(report.types[t])) for t in open_}
+    origin = ("Types that are not declared are those of ONNX's shape inference.",) if types else ()
+    return Picture("The graph", (f"{verdict_line}.", *origin), MARKS, marked, said_of, types, focus, tuple(general))
 
 
 def _findings(report: Report) -> Iterator[tuple[RuleResult, RuleVerdict, Finding, bool]]:

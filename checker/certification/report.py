@@ -13,6 +13,7 @@ from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import inert
 
 if TYPE_CHECKING:
+    from sonnx.semantics.model.graph import TensorId, ValueType
     from sonnx.semantics.picture.page import Drawn
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
@@ -241,7 +242,8 @@ class Report:
     where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
     report hands that in, for the outcome knows no format. added: the files with texts of the user's own, by name and
     SHA-256, that were added to the specification; the outcome rests on them. waivers: those that are stated for the
-    model and hold today; ended: those whose last day is past.
+    model and hold today; ended: those whose last day is past. types: what ONNX's shape inference says of
+    tensors, where a drawing was asked for; no part of the outcome.
     """
 
     model: ModelInfo
@@ -255,6 +257,7 @@ class Report:
     added: tuple[tuple[str, str], ...] = ()
     waivers: tuple[Waiver, ...] = ()
     ended: tuple[Waiver, ...] = ()
+    types: Mapping[TensorId, ValueType] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def applied(self) -> tuple[Waiver, ...]:

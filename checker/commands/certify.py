@@ -171,6 +171,7 @@ def certify(
                 dump=dump,
                 sizes=limits,
                 waivers=concerning(waivers, stated.beside(name)) if waivers else (),
+                types=form == "html",
                 progress=None if several else progress,
             )
             named = isinstance(model, Path) or name == STANDARD_INPUT
@@ -188,7 +189,7 @@ def certify(
                 report = about(name, model, {it: limits[it] for it in limits if it in error.known})
             sealed = b"" if certificate is None else _certificate(report)
             graph = _graph(report, model) if isinstance(model, Model) and form == "html" else None
-            return Outcome(name, EXIT[report.verdict], report, "", sealed, graph)
+            return Outcome(name, EXIT[report.verdict], replace(report, types={}), "", sealed, graph)
 
         if several:
             from ..certification.batch import outcomes as begin

@@ -15,7 +15,7 @@ import onnx
 import pytest
 from command_calls import called
 from onnx import TensorProto, helper
-from picture_models import page_data, unfolded
+from picture_models import column, page_data, unfolded
 from sonnx.checker import Report, certify
 from sonnx.checker.certification.examples import examples
 from sonnx.checker.certification.formats import render
@@ -221,6 +221,7 @@ def test_the_page_shows_the_findings_on_the_graph(capsys: pytest.CaptureFixture[
         marked = [{names[i] for i in range(len(names)) if bits & (1 << i)} for bits in unfolded(data["marked"]) if bits]
         assert any(expected in it for it in marked) and len(marked) == data["kind"].count("0")
         assert all("none" in it for it in marked) == (expected == "none")
+        assert all(column(data, "type", "type"))
         assert "The drawing is made by a script in this page" in page
         assert "script-src &#39;sha256-" in page and page.count("<script") == 2
         assert called(capsys, "certify", path, "--format", "html")[1] == page
