@@ -10,6 +10,8 @@ from ..model.graph import NodeId, TensorId
 
 TONES: Final = ("plain", "done", "faint", "next", "warn", "bad", "alarm", "open")
 """The colours of marks, which the style sheet has for light and for dark."""
+LOUD: Final = frozenset(("warn", "bad", "alarm", "open"))
+"""The colours of what a reader looks for; nodes that have one and are not drawn are counted."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from importlib.resources import files
 from typing import Final
 
 from sonnx.spec.pages.templates import NONE, Parts, page
-from sonnx.spec.terminal import inert
+from sonnx.spec.terminal import inert, one_line
 
 from ..errors import Unsupported
 from ..machine.spelling import attribute_name, attribute_text, constant_text, stated_type
@@ -18,7 +19,7 @@ from ..model.path import quote
 from ..operators.application import initializers
 from .boxes import Box, Kind, boxes, reading_order, with_holders
 from .layering import layered
-from .notes import Content, Picture
+from .notes import LOUD, Content, Picture
 
 NODES: Final = 12_000
 """The most nodes that are drawn, those about the focus."""
@@ -71,7 +72,7 @@ def drawn(model: Model, picture: Picture, taken: int = 0) -> Drawn | None:
     while True:
         chosen = _window(order, picture.focus, most)
         shown = with_holders(model, chosen)
-        limits = () if len(shown) == len(order) else (_left_out(model, order, chosen),)
+        limits = () if len(shown) == len(order) else (_left_out(model, picture, order, chosen, shown),)
         data = _inert(_data(model, picture, boxes(model, shown)))
         if len(data) <= room:
             return Drawn(inert(picture.title), facts, data, parts, limits)
@@ -91,12 +92,23 @@ def _window(order: Sequence[NodeId], focus: NodeId | None, most: int) -> Sequenc
     return order[first : first + most]
 
 
-def _left_out(model: Model, order: Sequence[NodeId], chosen: Sequence[NodeId]) -> str:
-    first, last = (model.nodes[chosen[at]].path for at in (0, -1))
+def _left_out(
+    model: Model, picture: Picture, order: Sequence[NodeId], chosen: Sequence[NodeId], shown: Set[NodeId]
+) -> str:
+    first, last = (_cut(model.nodes[chosen[at]].path) for at in (0, -1))
+    marked = Counter(it for n in order if n not in shown for it in picture.marked.get(n, ()))
+    missed = [
+        f"{marked[it.name]} of the mark {it.words!r}" for it in picture.marks if it.tone in LOUD and marked[it.name]
+    ]
     return (
-        f"Drawn are {len(chosen)} of the {len(order)} nodes, from {first} to {last}, in the order of the listing: a"
+        f"Drawn are {len(shown)} of the {len(order)} nodes, from {first} to {last}, in the order of the listing: a"
         f" page has at most {NODES} nodes and {BYTES // 1_000_000} MB. Edges to other nodes are left out."
+        + (f" Not drawn: {', '.join(missed)}." if missed else "")
     )
+
+
+def _cut(text: str) -> str:
+    return inert(text if len(text) <= _LINE else f"{text[:_LINE]}...")
 
 
 def _parts() -> Parts:
@@ -267,7 +279,7 @@ def _lists(rows: Sequence[Sequence[int]]) -> Data:
 
 
 def _few(sentences: Sequence[str]) -> list[str]:
-    kept = [inert(it if len(it) <= _LINE else f"{it[:_LINE]}...") for it in sentences[:_LINES]]
+    kept = [_cut(it) for it in sentences[:_LINES]]
     return kept if len(sentences) <= _LINES else [*kept, f"and {len(sentences) - _LINES} more"]
 
 
@@ -307,7 +319,7 @@ def _attributes(model: Model, box: Box) -> str:
 
 def _type(model: Model, value: Content | None, stored: str | None, t: TensorId) -> str:
     if value is not None:
-        return value.type
+        return inert(value.type)
     declared = model.tensors[t].declared
     return stored or ("" if declared is None else stated_type(declared))
 
@@ -315,4 +327,5 @@ def _type(model: Model, value: Content | None, stored: str | None, t: TensorId) 
 def _value(value: Content | None) -> str:
     if value is None:
         return ""
-    return "\n".join([*(f"{name} {number}" for name, number in value.rows), *([value.first] if value.first else ())])
+    rows = [*(f"{name} {number}" for name, number in value.rows), *([value.first] if value.first else ())]
+    return "\n".join(map(one_line, rows))

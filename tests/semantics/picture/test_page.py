@@ -91,12 +91,13 @@ def test_ten_thousand_nodes_with_values_are_whole_on_a_page(large: Model) -> Non
 def test_of_a_model_that_a_page_does_not_hold_a_part_about_the_focus_is_drawn_and_said() -> None:
     model = drawn_graph(900, 2, 5)
     said = {n: (f"{n} " * 300,) for n in range(900)}
-    picture = Picture("net", (), MARKS, {700: ("wrong",)}, said, {}, 700)
+    picture = Picture("net", (), MARKS, {700: ("wrong",), 2: ("wrong",), 899: ("wrong",)}, said, {}, 700)
     part = drawn(model, picture, BYTES - 200_000)
     assert part is not None and len(part.data) < 200_000
     (limit,) = part.limits
     found = re.fullmatch(r"Drawn are (\d+) of the 900 nodes, from (/\S+) to (/\S+), in the order .*", limit)
     assert found is not None and 10 < int(found[1]) < 500
+    assert limit.endswith("Not drawn: 2 of the mark 'wrong'.")
     first, last = (int(path.split(":")[0][1:]) for path in found.groups()[1:])
     assert first < 700 < last and last - first + 1 == int(found[1])
 
