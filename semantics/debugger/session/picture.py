@@ -121,8 +121,8 @@ MARKS: Final = (
     Mark("stuck", "!!", "stuck", "alarm"),
     Mark("next", "\u25b6", "comes next", "next"),
     Mark("inside", "\u25b7", "a body of it runs", "next"),
-    Mark("nan", "NaN", "gave NaN", "bad"),
-    Mark("inf", "Inf", "gave an infinity", "warn"),
+    Mark("nan", "NaN", "NaN in its output", "bad"),
+    Mark("inf", "Inf", "infinity in its output", "warn"),
     Mark("break", "\u25cf", "breakpoint", ""),
     Mark("ran", "\u2713", "has run", "done"),
     Mark("earlier", "\u21ba", "ran in a run of its body that is over", "faint"),
@@ -146,7 +146,7 @@ def annotated(session: Session) -> Picture:
     for n, node in enumerate(model.nodes):
         gives = [t for t in node.outputs if t is not None]
         names = {name for t in gives for name in faults.get(t, ())}
-        names.add(_part(session.state, gives, written))
+        names |= {_part(session.state, gives, written)} if gives else set()
         if n in holders:
             names = names - {"waiting"} | {"inside"}
         if n == moment.next:
@@ -162,10 +162,10 @@ def annotated(session: Session) -> Picture:
                 marked[n] = tuple(m.name for m in MARKS if m.name in (*marked[n], "break"))
                 said[n] = (*said.get(n, ()), _described(stop))
     apart = tuple(_described(it) for it in session.stops if it.enabled and it.number not in placed)
-    general = (f"stuck: {why(stuck)}",) if stuck is not None and moment.next is None else ()
+    general = [f"stuck: {why(stuck)}"] if stuck is not None and moment.next is None else []
     unread = [t for t in values if values[t].rows == _UNREAD and written[t] is not None]
     if unread:
-        general += (f"values of {len(unread)} tensors are too large together: what is NaN there is not marked",)
+        general.append(f"values of {len(unread)} tensors are too large together: what is NaN there is not marked")
     name = model.files[0].name if model.files else "model"
     facts = (f"step {session.index}: values are as they were last written up to it.",)
     edited = (f"Not an execution of the model: {history.label}.",) if history.label else ()
