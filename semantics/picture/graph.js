@@ -374,7 +374,7 @@ const sonnxGraph = (() => {
   function describe(at) {
     button("\u2715", side, () => { pick(-1); canvas.focus(); }).className = "close";
     side.lastChild.setAttribute("aria-label", "close");
-    made("h2", { [NODE]: "", [CALL]: "call of ", [BODY]: "body " }[kind[at]] + title[at] || title[at], side).textContent = (kind[at] === CALL ? "call " : kind[at] === BODY ? "body " : kind[at] === NODE ? "" : "tensor ") + title[at];
+    made("h2", ({ [NODE]: "", [CALL]: "call ", [BODY]: "body " }[kind[at]] ?? "tensor ") + title[at], side);
     if (name[at]) made("p", "name " + name[at], side);
     const bits = bitsOf(at);
     marks.forEach((mark, i) => { if (bits & (1 << i)) made("p", (mark.sign ? mark.sign + " " : "") + mark.words + (isOpen(at) || !inner[at].length || marked[at] & (1 << i) ? "" : " (in it)"), side); });

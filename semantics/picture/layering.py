@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
@@ -17,6 +18,8 @@ BEND: Final = 10
 """Pixels that an edge takes in a row which it crosses."""
 SPAN: Final = 8
 """An edge across more rows than this is not led around boxes."""
+READERS: Final = 32
+"""Of a box that more edges leave than this, none is led around boxes."""
 _SWEEPS: Final = 4
 _LEAST: Final = 10
 _AROUND, _FAR = 25, 600  # rows, pixels
@@ -26,7 +29,7 @@ _THROUGH: Final = 500  # the weight of a box that edges lead to and from: where 
 @dataclass(frozen=True, slots=True)
 class Layout:
     """row, middle: of each box, in pixels along the row. bends: for each edge where it crosses the rows between its
-    ends; none for an edge to the next row, for one that leads back, and for one across too many rows."""
+    ends; none for an edge to the next row, one that leads back, one across too many rows, and one of too many."""
 
     row: tuple[int, ...]
     middle: tuple[int, ...]
@@ -133,13 +136,15 @@ def _rows(count: int, forward: Sequence[Edge], position: Sequence[int]) -> list[
 
 def _chains(row: Sequence[int], edges: Sequence[Edge]) -> tuple[list[list[int]], list[int]]:
     """The edges that are followed, each with the bends between its ends, and the row of each bend."""
+    readers = Counter(a for a, _ in edges)
+    few = [(a, b) for a, b in edges if readers[a] <= READERS]
     longest = SPAN
-    while longest > 1 and sum(row[b] - row[a] - 1 for a, b in edges if 1 < row[b] - row[a] <= longest) > 4 * len(row):
+    while longest > 1 and sum(row[b] - row[a] - 1 for a, b in few if 1 < row[b] - row[a] <= longest) > 4 * len(row):
         longest //= 2
     chains: list[list[int]] = []
     owner: list[int] = []
     for a, b in edges:
-        if 1 <= row[b] - row[a] <= longest:
+        if 1 <= row[b] - row[a] <= (longest if readers[a] <= READERS else 1):
             chain = [a]
             for at in range(row[a] + 1, row[b]):
                 chain.append(len(row) + len(owner))

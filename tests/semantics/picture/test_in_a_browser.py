@@ -135,6 +135,30 @@ def test_a_box_is_chosen_with_the_pointer_and_the_drawing_is_moved_and_zoomed(pa
     assert page.value("sonnxGraph.scale") > before
 
 
+def test_one_finger_moves_the_drawing_and_two_zoom_it(page: Page, small: Path) -> None:
+    page.show(small, 390, 844)
+
+    def touch(kind: str, *fingers: tuple[float, float]) -> None:
+        points = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(fingers)]
+        page.ask("Input.dispatchTouchEvent", type=kind, touchPoints=points)
+
+    middle = "[...'xy'].map((it) => document.querySelector('canvas').getBoundingClientRect()[it])"
+    x, y = page.value(middle)
+    page.ask("Emulation.setTouchEmulationEnabled", enabled=True, maxTouchPoints=2)
+    before, seen = page.value("sonnxGraph.scale"), page.picture()
+    touch("touchStart", (x + 150, y + 300))
+    touch("touchMove", (x + 150, y + 200))
+    touch("touchEnd")
+    time.sleep(0.3)
+    assert page.value("sonnxGraph.scale") == before and page.picture() != seen
+    touch("touchStart", (x + 150, y + 300), (x + 200, y + 300))
+    touch("touchMove", (x + 100, y + 300), (x + 250, y + 300))
+    touch("touchMove", (x + 50, y + 300), (x + 300, y + 300))
+    touch("touchEnd")
+    page.ask("Emulation.setTouchEmulationEnabled", enabled=False)
+    assert page.value("sonnxGraph.scale") > 2 * before
+
+
 def test_no_text_of_a_model_is_run(page: Page, tmp_path: Path) -> None:
     hostile = "</script><img src=x onerror=document.title='run'>"
     model = drawn_graph(5, 1, 2)

@@ -7,7 +7,7 @@ import time
 from itertools import pairwise
 
 import pytest
-from sonnx.semantics.picture.layering import BEND, GAP, SPAN, Edge, Layout, layered, separated
+from sonnx.semantics.picture.layering import BEND, GAP, READERS, SPAN, Edge, Layout, layered, separated
 
 
 def drawn(count: int, seed: int, reach: float = 6.0) -> tuple[list[int], list[Edge]]:
@@ -52,6 +52,10 @@ def test_every_edge_across_a_few_rows_is_led_around_boxes() -> None:
     bends = dict(zip(edges, layered([100] * 21, edges).bends, strict=True))
     assert len(bends[2, 2 + SPAN]) == SPAN - 1
     assert bends[3, 3 + SPAN + 1] == ()
+    wide = [(0, it) for it in range(1, READERS + 2)] + [(it, it + 1) for it in range(1, READERS + 1)]
+    assert not any(layered([100] * (READERS + 2), wide).bends), (
+        "the edges of a box that all read are shown by their ends"
+    )
 
 
 def test_a_cycle_is_drawn_with_one_edge_that_leads_back() -> None:
