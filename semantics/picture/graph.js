@@ -39,7 +39,7 @@ const sonnxGraph = (() => {
     if (kind[at] !== NODE) return at ? tensorPath(outputs[at][0]) : "/";
     return base(parent[at]) + index[at] + ":" + title[at] + (name[at] ? '("' + name[at] + '")' : "");
   }
-  const tensorPath = (t) => base(home[t]) + '"' + tensor[t] + '"';
+  const tensorPath = (t) => data.tensor_path[t] ?? base(home[t]) + '"' + tensor[t] + '"';
 
   // ---- Places -----------------------------------------------------------------------------------
   const MARGIN = 14, GAP = 22, BEND = 10, BETWEEN = 34, HEAD = 44, TALL = 52, LOW = 36;

@@ -252,11 +252,12 @@ def _data(model: Model, picture: Picture, made: Sequence[Box]) -> Data:
         "bends": _lists([bends for _, _, bends in edges]),
     }
     tensors = list(numbers)
-    homes = [_home(model.tensors[t].path, bases) for t in tensors]
+    homes = [_home(model, t, bases) for t in tensors]
     names_of_tensors = _Texts()
     result |= {
         "tensor": _steps(names_of_tensors.number(quote(model.tensors[t].name)[1:-1]) for t in tensors),
         "home": _steps(homes),
+        "tensor_path": {str(at): model.tensors[t].path for at, t in enumerate(tensors) if homes[at] < 0},
         "type": _steps(types.number(it) for it in stated),
         "value": _steps(values.number(_value(picture.values.get(t))) for t in tensors),
         "stored": [at for at, t in enumerate(tensors) if t in stored],
@@ -296,9 +297,10 @@ def _usual(made: Sequence[Box], box: Box) -> str:
     return f"{made[box.parent].base}{_index(made, box)}:{box.title}" + (f'("{box.name}")' if box.name else "")
 
 
-def _home(path: str, bases: Mapping[str, int]) -> int:
-    """The box in which a tensor lies, by its path."""
-    return bases.get(path[: path.index('"')], 0) if '"' in path else 0
+def _home(model: Model, t: TensorId, bases: Mapping[str, int]) -> int:
+    """The box in which a tensor lies, -1 where that is not drawn."""
+    tensor = model.tensors[t]
+    return bases.get(tensor.path.removesuffix(quote(tensor.name)), -1)
 
 
 def _inputs(model: Model, box: Box) -> Sequence[TensorId | None]:

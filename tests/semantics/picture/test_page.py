@@ -72,6 +72,27 @@ def test_the_data_say_paths_types_and_marks_of_the_model() -> None:
     assert {"float[2]", "bool[]", "int64[]"} <= set(column(data, "type", "type"))
 
 
+def test_every_tensor_has_its_path() -> None:
+    proto = onnx.parser.parse_model(NESTED)
+    for number, node in enumerate(proto.graph.node):
+        node.name = f"a {number}/"
+    model = load_proto(proto)
+    data = page_data(to_html(model, Picture("net", (), MARKS)))
+    kinds, parents, at = data["kind"], unfolded(data["parent"]), unfolded(data["index"])
+    titles, names = column(data, "title_of", "title"), column(data, "name_of", "name")
+    bases: list[str] = []
+    for box, kind in enumerate(kinds):
+        around = bases[parents[box]] if box else ""
+        usual = f"{around}{at[box]}:{titles[box]}" + (f'("{names[box]}")' if names[box] else "")
+        path = data["path"].get(str(box), usual if kind == "0" else "")
+        bases.append(path + {"1": "!", "2": "" if path == "/" else "/"}.get(kind, ""))
+    homes = unfolded(data["home"])
+    used = {t for node in model.nodes for t in (*node.inputs, *node.outputs) if t is not None}
+    quoted = [f'"{name}"' for name in column(data, "tensor", "tensor")]
+    paths = [data["tensor_path"].get(str(t), bases[home] + quoted[t]) for t, home in enumerate(homes)]
+    assert {model.tensors[t].path for t in used} <= set(paths) <= {it.path for it in model.tensors}
+
+
 @pytest.fixture(scope="module")
 def large() -> Model:
     return drawn_graph(10_000, 1, 30)
