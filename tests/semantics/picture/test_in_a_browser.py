@@ -68,7 +68,10 @@ def test_the_page_fits_loads_nothing_and_draws_without_overlaps(
         "(() => { const r = document.querySelector('canvas'); return [r.clientWidth, r.clientHeight]; })()"
     )
     assert canvas[0] == width and canvas[1] > height / 2
-    assert page.value("sonnxGraph.parent.length") > 30
+    nodes = "[...sonnxGraph.kind.keys()].filter((it) => sonnxGraph.kind[it] === 0)"
+    assert sorted(page.value(f"{nodes}.map(sonnxGraph.path)")) == sorted(node.path for node in nested().model.nodes)
+    tensors = page.value("[...Array(12).keys()].map(sonnxGraph.tensorPath)")
+    assert set(tensors) <= {tensor.path for tensor in nested().model.tensors}
     assert page.value(OVERLAPS) == []
     for press in ("c", "o"):
         page.value("document.querySelector('canvas').focus(), 1")
