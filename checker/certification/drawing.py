@@ -9,6 +9,7 @@ from sonnx.semantics.machine.spelling import stated_type
 from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.semantics.picture.notes import Content, Mark, Picture
 
+from .formats.words import grounds
 from .report import WORST_FIRST, Finding, Report, RuleResult, RuleVerdict, Verdict
 
 MARKS: Final = (
@@ -20,7 +21,7 @@ MARKS: Final = (
     Mark("apart", "i", "finding that does not count", "faint"),
     Mark("none", "", "no finding", "plain"),
 )
-_JOINT: Final = {Verdict.CONFORMS: "to", Verdict.VIOLATES: "", Verdict.UNDECIDED: "for"}
+_JOINT: Final = {Verdict.CONFORMS: " to ", Verdict.VIOLATES: " ", Verdict.UNDECIDED: " for "}
 
 
 def annotated(report: Report, model: Model) -> Picture:
@@ -48,12 +49,12 @@ def annotated(report: Report, model: Model) -> Picture:
     order = {mark.name: at for at, mark in enumerate(MARKS)}
     focus = min((n for n, names in marks.items() if names), key=lambda n: (order[marked[n][0]], n), default=None)
     named = " and ".join(it.name for it in report.named)
-    verdict_line = " ".join(filter(None, (report.verdict.value, _JOINT[report.verdict], named)))
+    verdict_line = f"{report.verdict.value}{_JOINT[report.verdict]}{named}{grounds(report)}"
     said_of = {n: tuple(it) for n, it in said.items()}
     open_ = (t for t, tensor in enumerate(model.tensors) if tensor.declared is None and t in report.types)
     types = {t: Content(stated_type(report.types[t])) for t in open_}
     origin = ("Types that are not declared are those of ONNX's shape inference.",) if types else ()
-    return Picture("The graph", (f"{verdict_line}.", *origin), MARKS, marked, said_of, types, focus, tuple(general))
+    return Picture("The graph", (verdict_line, *origin), MARKS, marked, said_of, types, focus, tuple(general))
 
 
 def _findings(report: Report) -> Iterator[tuple[RuleResult, RuleVerdict, Finding, bool]]:
