@@ -24,7 +24,7 @@ from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
 from sonnx.spec.terminal import LINE, Progress
 
-from .report import EXIT, INTERNAL, STANDARD_INPUT, UNREADABLE, Outcome, Report, Verdict
+from .report import EXIT, INTERNAL, STANDARD_INPUT, UNREADABLE, Outcome, Verdict
 
 SUFFIX = ".onnx"
 """The models of a folder are the files below it with this suffix."""
@@ -34,8 +34,8 @@ class NoModelError(ModelError):
     """A folder or pattern without a model."""
 
 
-Judge = Callable[[str], tuple[Report, bytes]]
-"""The report on the model of a name, and the bytes of its certificate, empty where none is asked for."""
+Judge = Callable[[str], Outcome]
+"""The outcome for the model of a name; raises what is wrong with it."""
 
 
 # ---- Which models -------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _is_pattern(name: str) -> bool:
 def outcome(name: str, judge: Judge) -> Outcome:
     """The outcome for one file, in this process. Never raises for what is wrong with a model."""
     try:
-        report, certificate = judge(name)
+        return judge(name)
     except ModelError as error:
         return Outcome(name, UNREADABLE, error=" ".join(str(error).split()))
     except Unsupported as error:
@@ -107,7 +107,6 @@ def outcome(name: str, judge: Judge) -> Outcome:
         return Outcome(name, UNREADABLE, error=f"{name}: {error.strerror or error}")
     except Exception as error:  # a defect in one outcome must not take the others along
         return Outcome(name, INTERNAL, error=f"{name}: internal error: {type(error).__name__}: {error}")
-    return Outcome(name, EXIT[report.verdict], report, "", certificate)
 
 
 def outcomes(names: Sequence[str], judge: Judge, jobs: int | None, tell: Progress) -> Iterator[Outcome]:

@@ -7,6 +7,7 @@ same text on its own; a disagreement is a defect of this package and raises Inte
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +32,10 @@ TIMEOUT = 60.0
 """Seconds that one solver query may take."""
 
 
+def _silent(_what: str, _done: int, _total: int) -> None:
+    """No progress shown."""
+
+
 def certify(
     model: Path | str | Model | ModelProto,
     rules: str | Sequence[str] = sets.DEFAULT,
@@ -43,6 +48,7 @@ def certify(
     sizes: Sizes | None = None,
     waivers: Sequence[Waiver] = (),
     today: date | None = None,
+    types: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """The report on a model: a path, a loaded model or an ONNX protobuf.
@@ -53,7 +59,8 @@ def certify(
     the verdict. witnesses: give each rule that holds the evidence which a certificate carries. timeout: seconds for
     each solver query. dump: a folder that gets a script of SMT-LIB 2 for every rule. sizes: the least and the greatest
     value (None: any) of symbolic sizes by name. waivers: violations that are accepted; one whose last day is before
-    today (the day of the call where none is given) accepts nothing.
+    today (the day of the call where none is given) accepts nothing. types: the report gets those that ONNX's shape
+    inference gives to tensors, for a drawing.
     Raises ModelError, RuleSetError, SettingsError for a waiver that cannot be, SpecError; InternalError when solver and
     direct evaluator disagree.
     """
@@ -82,12 +89,14 @@ def certify(
 
             dumping.dump(dump, loaded, text, asked.rule_sets, needed, facts, requirements, claims.result)
         judged = scheduling.decide_constraints(asked, loaded, facts, claims, tell)
+        inferred = claims.result().types if types else {}
     decided = scheduling.Decided(judged, requirements)
     shown = results.evidence(asked, loaded, facts, decided, witnesses=witnesses)
-    return results.report(asked, model, loaded, decided, shown, claims.result, stated)
+    report = results.report(asked, model, loaded, decided, shown, claims.result, stated)
+    return replace(report, types=inferred) if types else report
 
 
-def read(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
+def read(model: Path | str | Model | ModelProto, tell: Progress = _silent) -> Model:
     """G of a model: a path, an ONNX protobuf, or G itself. Raises ModelError for files that cannot be read."""
     if isinstance(model, Model):
         check_texts(model)
@@ -95,7 +104,3 @@ def read(model: Path | str | Model | ModelProto, tell: Progress) -> Model:
     if isinstance(model, (str, Path)):
         return load(Path(model), progress=lambda done, total: tell("reading", done, total))
     return load_proto(model)
-
-
-def _silent(_what: str, _done: int, _total: int) -> None:
-    """No progress shown."""

@@ -7,9 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import inert
+
+if TYPE_CHECKING:
+    from sonnx.semantics.model.graph import TensorId, ValueType
+    from sonnx.semantics.picture.page import Drawn
 
 Json = None | bool | int | str | list["Json"] | dict[str, "Json"]
 
@@ -237,7 +242,8 @@ class Report:
     where no rule set judged takes in the requirements of operators. notebook: what renders it there; who makes the
     report hands that in, for the outcome knows no format. added: the files with texts of the user's own, by name and
     SHA-256, that were added to the specification; the outcome rests on them. waivers: those that are stated for the
-    model and hold today; ended: those whose last day is past.
+    model and hold today; ended: those whose last day is past. types: what ONNX's shape inference says of
+    tensors, where a drawing was asked for; no part of the outcome.
     """
 
     model: ModelInfo
@@ -251,6 +257,7 @@ class Report:
     added: tuple[tuple[str, str], ...] = ()
     waivers: tuple[Waiver, ...] = ()
     ended: tuple[Waiver, ...] = ()
+    types: Mapping[TensorId, ValueType] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def applied(self) -> tuple[Waiver, ...]:
@@ -318,7 +325,8 @@ STANDARD_INPUT = "-"
 class Outcome:
     """The outcome for one of several models, under its name as the caller gave it: a report, or why there is none.
 
-    certificate: its bytes, where one was asked for. code: the exit code for this model alone.
+    certificate: its bytes, where one was asked for. code: the exit code for this model alone. graph: the findings on
+    the graph, where that was asked for.
     """
 
     name: str
@@ -326,3 +334,4 @@ class Outcome:
     report: Report | None = None
     error: str = ""
     certificate: bytes = b""
+    graph: Drawn | None = None

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import date
 from functools import partial
 from pathlib import Path
@@ -23,6 +24,7 @@ from ..certification.report import EXIT, EXIT_ORDER, STANDARD_INPUT, Outcome
 
 if TYPE_CHECKING:
     from sonnx.semantics.model.graph import Model
+    from sonnx.semantics.picture.page import Drawn
 
     from ..certification.formats.html import Cover
     from ..certification.question import Sizes
@@ -137,11 +139,13 @@ def certify(
     waivers = () if plain else stated.waivers
     if not models:
         raise click.UsageError("name the MODEL to certify: a file, a folder, a pattern, or - for standard input")
+    from sonnx.semantics.model.graph import Model
     from sonnx.semantics.operators.shapes.walk import UnknownSizeError
     from sonnx.spec.library import specification
 
     from ..certification import rule_sets
     from ..certification.certifier import certify as judged
+    from ..certification.certifier import read
     from ..certification.question import NoSizesError, question
 
     if waivers:
@@ -162,9 +166,9 @@ def certify(
 
     with progress_bar() as progress:
 
-        def about(name: str, limits: Sizes) -> Report:
-            return judged(
-                given() if name == STANDARD_INPUT else Path(name),
+        def about(name: str, model: Model | Path, limits: Sizes) -> Report:
+            report = judged(
+                model,
                 asked,
                 timeout=timeout,
                 strict=strict,
@@ -173,25 +177,32 @@ def certify(
                 dump=dump,
                 sizes=limits,
                 waivers=concerning(waivers, stated.beside(name)) if waivers else (),
+                types=form == "html",
                 progress=None if several else progress,
             )
+            named = isinstance(model, Path) or name == STANDARD_INPUT
+            return report if named else replace(report, model=replace(report.model, path=name))
 
-        def judge(name: str) -> tuple[Report, bytes]:
+        def judge(name: str) -> Outcome:
+            model = given() if name == STANDARD_INPUT else Path(name)
+            if form == "html":  # which shows the graph besides
+                model = read(model)
             try:
-                report = about(name, limits)
+                report = about(name, model, limits)
             except UnknownSizeError as error:  # among several models, or of all that a project has, not each has it
                 if everywhere and not several:
                     raise
-                report = about(name, {it: limits[it] for it in limits if it in error.known})
-            return report, b"" if certificate is None else _certificate(report)
+                report = about(name, model, {it: limits[it] for it in limits if it in error.known})
+            sealed = b"" if certificate is None else _certificate(report)
+            graph = _graph(report, model) if isinstance(model, Model) and form == "html" else None
+            return Outcome(name, EXIT[report.verdict], replace(report, types={}), "", sealed, graph)
 
         if several:
             from ..certification.batch import outcomes as begin
 
             outcomes, ended = _gathered(begin(names, judge, jobs, progress))
         else:
-            report, sealed = judge(names[0])
-            outcomes, ended = [Outcome(names[0], EXIT[report.verdict], report, "", sealed)], 0
+            outcomes, ended = [judge(names[0])], 0
     if certificate is not None:
         for outcome, target in _targets(outcomes, certificate) if several else [(outcomes[0], certificate)]:
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -266,6 +277,17 @@ def _certificate(report: Report) -> bytes:
     return seal(certificate(report))
 
 
+def _graph(report: Report, model: Model) -> Drawn:
+    """The findings on the graph, as far as a page has room for them beside the report."""
+    from sonnx.semantics.picture.page import drawn, undrawn
+
+    from ..certification.drawing import annotated
+    from ..certification.formats.html import to_html
+
+    size = len(to_html(report).encode())
+    return drawn(model, annotated(report, model), size) or undrawn(f"the report alone has {size} bytes")
+
+
 def _limits(text: str) -> tuple[str, tuple[int, int | None]]:
     """`NAME=8`, `NAME=1..16` or `NAME=4..` as the least and the greatest value."""
     name, _, values = text.rpartition("=")
@@ -307,7 +329,7 @@ def _deliver_pages(
     if several and output is not None:
         write_pages(outcomes, output, covers)
     elif (report := outcomes[0].report) is not None:
-        deliver(to_html(report, covers[outcomes[0].name]), output)
+        deliver(to_html(report, covers[outcomes[0].name], outcomes[0].graph), output)
 
 
 def _command(context: click.Context, name: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_sizes, check_writable, deliver, size_option
+from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 @click.option("--cases", type=click.IntRange(min=1), default=1, show_default=True, help="How often to draw.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
+@click.option("--graph", type=PATH, metavar="FILE.html", help="Draw the model with the standing of every node.")
 def compare(
     model: Path,
     engines: tuple[str, ...],
@@ -54,6 +56,7 @@ def compare(
     cases: int,
     form: str,
     output: Path | None,
+    graph: Path | None,
 ) -> None:
     """Compare two engines on MODEL: is what each computes allowed by the specification, and how far are they apart?
 
@@ -64,8 +67,8 @@ def compare(
 
     \b
     Examples:
-      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1
       sonnx compare model.onnx --engine numpy --random 1 --size N=3
+      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1 --graph nodes.html
       sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load
@@ -83,7 +86,9 @@ def compare(
     if cases > 1 and seed is None:
         raise click.UsageError("--cases needs --random SEED")
     check_sizes(sizes, seed)
-    check_writable(output)
+    check_writable(output, graph)
+    if graph is not None:
+        check_installed()
     model, inputs = _stored(model, inputs, seed)
     first, second = engine(chosen[0]), engine(chosen[1])
     loaded = load(model)
@@ -96,6 +101,12 @@ def compare(
         deliver(to_json(model.name, named, comparisons), output)
     else:
         deliver(lambda console: write(console, model.name, loaded, named, comparisons), output)
+    if graph is not None:
+        from sonnx.semantics.picture.page import to_html
+
+        from ..runtimes.differential.drawing import annotated
+
+        graph.write_text(to_html(loaded, annotated(model.name, loaded, named, comparisons)), encoding="utf-8")
     verdicts = {case.verdict for case in comparisons}
     worst = next((v for v in (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE) if v in verdicts), Verdict.AGREE)
     sys.exit(EXIT[worst])

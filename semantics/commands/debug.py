@@ -72,7 +72,8 @@ def debug(
 ) -> None:
     """Step through the execution of MODEL, forwards and backwards, and ask where a value comes from.
 
-    `help` shows the commands. Lines are read from the terminal or a pipe once the scripts are done.
+    `help` shows the commands; `graph FILE.html` draws the model with the values of the step. Lines are read from the
+    terminal or a pipe once the scripts are done.
     At an operator without a meaning the run is stuck: `supply` and `through` go past it, with values from outside.
     Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage.
 

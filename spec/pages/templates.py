@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ..terminal import inert
 from . import check_installed
@@ -21,15 +22,33 @@ if TYPE_CHECKING:
 FRAME = "page.html"
 
 
-def page(package: str, template: str, style: str | None = None, **values: object) -> str:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """A style sheet and a script of our own, which a page has besides."""
+
+    style: str
+    script: str
+
+
+NONE: Final = Parts("", "")
+
+
+def page(package: str, template: str, style: str | None = None, *, parts: Parts = NONE, **values: object) -> str:
     """The page that a template of a package makes of values; equal values give equal bytes.
 
-    style: the style sheet in the package, the only one that the page's policy admits. Raises MissingExtraError.
+    style: the style sheet in the package. It and the parts are all that the page's policy admits: a script that comes
+    in with a value is not run. Raises MissingExtraError.
     """
     sheet = "" if style is None else files(package).joinpath(style).read_text(encoding="utf-8")
-    digest = base64.b64encode(hashlib.sha256(sheet.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
-    return templates().get_template(f"{package}:{template}").render(style=sheet, policy=policy, **values)
+    sheet += parts.style
+    admitted = f"style-src '{_digest(sheet)}'" + (f"; script-src '{_digest(parts.script)}'" if parts.script else "")
+    policy = f"default-src 'none'; {admitted}; base-uri 'none'; form-action 'none'"
+    filled = templates().get_template(f"{package}:{template}")
+    return filled.render(style=sheet, script=parts.script, policy=policy, **values)
+
+
+def _digest(text: str) -> str:
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html.parser import HTMLParser
 
-VOID = {"meta", "hr", "br"}
+VOID = {"meta", "hr", "br", "input"}
 
 
 class Page(HTMLParser):

@@ -11,17 +11,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from sonnx.spec import digests
 from sonnx.spec.library import Specification, specification
-from sonnx.spec.pages.templates import page
+from sonnx.spec.pages.templates import NONE, page
 from sonnx.spec.render.math import formula_text
 
 from ..report import LEFT_OPEN, WORST_FIRST, Outcome, Report, RuleResult, RuleVerdict, Verdict
 from ..requirements import find
 from .svg import to_svg
 from .words import accepts, counted, grounds, label, sentence, spelled, standing, totals, warning
+
+if TYPE_CHECKING:
+    from sonnx.semantics.picture.page import Drawn
 
 PICTURES = 10
 """The most findings of one rule that are drawn."""
@@ -53,8 +56,9 @@ class Traced:
 BARE: Final = Cover()
 
 
-def to_html(report: Report, cover: Cover = BARE) -> str:
-    """The report as a page; equal reports under equal covers give equal bytes."""
+def to_html(report: Report, cover: Cover = BARE, graph: Drawn | None = None) -> str:
+    """The report as a page; equal reports under equal covers give equal bytes. graph: its findings on the graph, for
+    which alone the page has a script."""
     joint = {Verdict.CONFORMS: " to ", Verdict.VIOLATES: " ", Verdict.UNDECIDED: " for "}[report.verdict]
     text = specification()
     traced = [_traced(rule, number, text) for number, rule in enumerate(report.rules, 1)]
@@ -63,6 +67,9 @@ def to_html(report: Report, cover: Cover = BARE) -> str:
         __package__,
         "report.html",
         "report.css",
+        parts=NONE if graph is None else graph.parts,
+        graph=graph,
+        alone=False,
         report=report,
         cover=cover,
         traced={it.name: [t for t in traced if t.rule.rule_set == it.name] for it in report.rule_sets},
@@ -142,7 +149,7 @@ def write_pages(outcomes: Sequence[Outcome], folder: Path, covers: Mapping[str, 
     folder.mkdir(parents=True, exist_ok=True)
     for outcome, name in zip(outcomes, _names(outcomes), strict=True):
         if outcome.report is not None:
-            (folder / name).write_text(to_html(outcome.report, covers[outcome.name]), encoding="utf-8")
+            (folder / name).write_text(to_html(outcome.report, covers[outcome.name], outcome.graph), encoding="utf-8")
     (folder / "index.html").write_text(to_index(outcomes), encoding="utf-8")
 
 

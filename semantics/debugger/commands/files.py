@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
+
+from sonnx.spec.pages import MissingExtraError
 
 from ...errors import ModelError
 from ...machine.memory import Uninitialised, read
 from ...machine.state import region_of
 from ...model.path import quote
+from ...picture.page import to_html
 from ...runtimes.engines.registry import BACKEND, KERNELS
 from ..display.answers import Answer, Note, Refusal, Stop
 from ..display.listing import check_listing, write_listing
-from ..session.picture import dot, svg
+from ..session.picture import annotated, dot, svg
 from ..session.session import Command, Outcome, Session, answered, begin, unquoted, where, words
 from ..timeline.history import Refused
 
@@ -63,10 +66,26 @@ def _listing(session: Session, text: str) -> Answer:
 
 def _graph(session: Session, text: str) -> Answer:
     path = _path(text)
-    made: dict[str, Callable[[Session], str]] = {".dot": dot, ".svg": svg}
-    if path.suffix not in made:
-        raise Refused("the file's name ends with .dot or .svg")
-    return _written(path, made[path.suffix](session), "the graph that runs, with the position")
+    if path.suffix not in GRAPHS:
+        raise Refused(f"the file's name ends with {', '.join(GRAPHS)}")
+    make, what = GRAPHS[path.suffix]
+    return _written(path, make(session), what)
+
+
+def _page(session: Session) -> str:
+    try:
+        return to_html(session.model, annotated(session))
+    except MissingExtraError as error:
+        raise Refused(str(error)) from None
+
+
+_PART: Final = "the graph that runs, with the position"
+GRAPHS: Final[Mapping[str, tuple[Callable[[Session], str], str]]] = {
+    ".html": (_page, "the model with the values of this step, for a browser"),
+    ".svg": (svg, _PART),
+    ".dot": (dot, _PART),
+}
+"""By the end of the file's name: what makes the picture, and what it shows."""
 
 
 # ---- Sessions ---------------------------------------------------------------------------------
@@ -152,8 +171,8 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
 COMMANDS = (
     Command("listing", answered(_listing), "Write the listing to a new file, or compare an old one.", "FILE", (),
             ("listing net.sonnx.lst",), "file"),
-    Command("graph", answered(_graph), "Draw the graph that runs, with the position.", "FILE.dot|FILE.svg", (),
-            ("graph here.svg",), "file"),
+    Command("graph", answered(_graph), "Draw the model as a page with values, or the graph that runs.",
+            "FILE.html|FILE.svg|FILE.dot", (), ("graph here.html", "graph here.svg"), "file"),
     Command("save", answered(_save), "Save the session: stops, bookmarks, timelines, position, frame.", "FILE", (),
             ("save bug.session",), "file"),
 )  # fmt: skip

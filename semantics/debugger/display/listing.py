@@ -11,11 +11,10 @@ from typing import Final
 
 from sonnx.spec.library import specification
 from sonnx.spec.parsed import ROOT
-from sonnx.spec.terminal import inert
 
 from ...errors import ModelError
-from ...machine.inputs import type_text
-from ...model.graph import Attribute, Constant, Graph, GraphId, Model, Node, NodeId, TensorId, ValueType
+from ...machine.spelling import attribute_name, attribute_text, constant_text, single, stated_type
+from ...model.graph import Graph, GraphId, Model, Node, NodeId, TensorId
 from ...model.path import Path as PathText
 from ...model.path import operator_text, parse_path, print_path, quote
 from ...model.schemas import operator_name
@@ -26,8 +25,6 @@ SUFFIX: Final = ".sonnx.lst"
 _VERSION: Final = 1
 STOPS: Final = ("node", "call", "return")
 """The kinds of lines at which an execution can stand still."""
-_ITEMS: Final = 16  # of a list of numbers
-_TEXT: Final = 80  # characters of a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +124,6 @@ def check_listing(listing: Listing, path: Path) -> None:
         raise ModelError(f"{quote(str(path))} is no listing of this model: write it again")
 
 
-def single(text: str) -> str:
-    """Text of a model on one line of printable ASCII."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(c if " " <= c <= "~" else ascii(c)[1:-1] for c in inert(text))
-
-
 class _Writer:
     """Lines in order, each made of pieces whose columns are noted."""
 
@@ -151,9 +141,10 @@ class _Writer:
         types = graph.input_types or (None,) * len(graph.inputs)
         for t, stated in zip(graph.inputs, types, strict=True):
             declared = stated or self._model.tensors[t].declared
-            self._line(depth + 1, "input", g, ["input ", self._tensor("name", t), f": {_type(declared)}"])
+            self._line(depth + 1, "input", g, ["input ", self._tensor("name", t), f": {stated_type(declared)}"])
         for t, constant in initializers(graph):
-            self._line(depth + 1, "initializer", g, ["initializer ", self._tensor("name", t), f": {_stored(constant)}"])
+            stored = f": {constant_text(constant)}"
+            self._line(depth + 1, "initializer", g, ["initializer ", self._tensor("name", t), stored])
         self._nodes(graph, g, depth + 1)
         self._line(depth + 1, "return", g, ["return ", *self._tensors("output", graph.outputs)])
 
@@ -179,11 +170,11 @@ class _Writer:
         pieces += ["(", *self._tensors("input", node.inputs), ")"]
         for name, attribute in node.attributes.items():
             if attribute.kind not in ("GRAPH", "GRAPHS"):
-                pieces += [" ", ("attribute", f"{_attribute_name(name)}={_attribute(attribute)}", None)]
+                pieces += [" ", ("attribute", f"{attribute_name(name)}={attribute_text(attribute)}", None)]
         pieces.append(f"  # {single(_tail(node))}")
         self._line(depth, "node", g, pieces, node=n)
-        for attribute_name, body in node.bodies:
-            self.graph(body, _attribute_name(attribute_name), depth + 1)
+        for name, body in node.bodies:
+            self.graph(body, attribute_name(name), depth + 1)
 
     def _tensor(self, kind: str, t: TensorId) -> tuple[str, str, TensorId | None]:
         return kind, quote(self._model.tensors[t].name), t
@@ -220,43 +211,6 @@ def _tail(node: Node) -> str:
     """The last part of the path of a node: its position, operator and name."""
     step = parse_path(node.path).steps[-1]
     return print_path(PathText((step,)))[1:]
-
-
-def _type(stated: ValueType | None) -> str:
-    return single(type_text(stated))
-
-
-def _stored(constant: Constant) -> str:
-    if not constant.element:
-        return "elided"
-    sparse = "sparse " if constant.sparse else ""
-    return f"{sparse}{constant.element}[{', '.join(map(str, constant.dims))}]"
-
-
-def _attribute_name(name: str) -> str:
-    return name if name.isascii() and name.isidentifier() else quote(name)
-
-
-def _attribute(attribute: Attribute) -> str:
-    value = attribute.value
-    if isinstance(value, tuple):
-        shown = [_one(item) for item in value[:_ITEMS]]
-        more = [f"... {len(value) - _ITEMS} more"] if len(value) > _ITEMS else []
-        return f"[{', '.join([*shown, *more])}]"
-    return "elided" if value is None else _one(value)
-
-
-def _one(value: object) -> str:
-    match value:
-        case bytes():
-            text = value.decode("utf-8", "backslashreplace")
-            return quote(text) if len(text) <= _TEXT else f"{quote(text[:_TEXT])}... {len(text) - _TEXT} more"
-        case Constant():
-            return f"tensor {_stored(value)}"
-        case ValueType():
-            return f"type {_type(value)}"
-        case _:
-            return single(str(value))
 
 
 # ---- Texts beside the listing ---------------------------------------------------------------------

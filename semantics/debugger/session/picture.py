@@ -1,18 +1,24 @@
-"""The graph that runs as a picture, with what has fired, what comes next and what could: DOT, and SVG laid out here."""
+"""The graph at the position of a session: DOT and SVG of the graph that runs, and a page of the whole model."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
 
+import numpy as np
 from sonnx.spec.pages.svg import drawing, rectangle, shape, text
 
-from ...machine.state import has_value
+from ...machine.report import why
+from ...machine.spelling import single
+from ...machine.state import State, frames, has_value, value_of
 from ...machine.transitions import enabled
-from ...model.graph import NodeId
-from ...model.path import operator_text
+from ...model.graph import NodeId, TensorId
+from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
-from ..display.listing import single
+from ...model.values import Value
+from ...picture.notes import Content, Mark, Picture
+from ..display.texts import element_text, statistics, type_of_value
+from ..stops import Breakpoint, Stop, describe, mask_of
 from ..timeline.history import Refused
 from .session import Session
 
@@ -107,3 +113,105 @@ def _label(session: Session, n: NodeId) -> str:
     node = session.model.nodes[n]
     text = f"{session.listing.of_node[n]} {single(operator_text(normal_domain(node.domain), node.op_type))}"
     return (text if len(text) <= 20 else f"{text[:18]}..").replace("\\", "/").replace('"', "'")
+
+
+# ---- The whole model, as a page ---------------------------------------------------------------------
+
+MARKS: Final = (
+    Mark("stuck", "!!", "stuck", "alarm"),
+    Mark("next", "\u25b6", "comes next", "next"),
+    Mark("inside", "\u25b7", "a body of it runs", "next"),
+    Mark("nan", "NaN", "NaN in its output", "bad"),
+    Mark("inf", "Inf", "infinity in its output", "warn"),
+    Mark("break", "\u25cf", "breakpoint", ""),
+    Mark("ran", "\u2713", "has run", "done"),
+    Mark("earlier", "\u21ba", "ran in a run of its body that is over", "faint"),
+    Mark("waiting", "", "has not run", "plain"),
+)
+_ELEMENTS: Final = 1 << 25
+"""So many elements of all values together are looked at."""
+_FIRST: Final = 4
+_UNREAD: Final = (("not", "looked at: there are too many elements"),)
+
+
+def annotated(session: Session) -> Picture:
+    """All nodes with their part in the execution up to the position, and each value as it was written last."""
+    model, moment, history = session.model, session.moment, session.history
+    written = {t: next(history.writes(t, session.index), None) for t in range(len(model.tensors))}
+    values, faults = _values(session, written)
+    holders = {frame.holder for frame in frames(session.state)}
+    stuck = history.stuck if history.ended and session.index == history.last else None
+    marked: dict[NodeId, tuple[str, ...]] = {}
+    said: dict[NodeId, tuple[str, ...]] = {}
+    for n, node in enumerate(model.nodes):
+        gives = [t for t in node.outputs if t is not None]
+        names = {name for t in gives for name in faults.get(t, ())}
+        names |= {_part(session.state, gives, written)} if gives else set()
+        if n in holders:
+            names = names - {"waiting"} | {"inside"}
+        if n == moment.next:
+            names.add("next" if stuck is None else "stuck")
+            said[n] = () if stuck is None else (why(stuck),)
+        marked[n] = tuple(mark.name for mark in MARKS if mark.name in names)
+    placed: set[int] = set()
+    for stop in session.stops:
+        if isinstance(stop, Breakpoint) and stop.enabled:
+            called = {call: n for n in range(len(model.nodes) - 1, -1, -1) for call in model.nodes[n].calls}
+            for n in (*stop.at.nodes, *(called[it] for it in stop.at.calls if it in called)):
+                placed.add(stop.number)
+                marked[n] = tuple(m.name for m in MARKS if m.name in (*marked[n], "break"))
+                said[n] = (*said.get(n, ()), _described(stop))
+    apart = tuple(_described(it) for it in session.stops if it.enabled and it.number not in placed)
+    general = [f"stuck: {why(stuck)}"] if stuck is not None and moment.next is None else []
+    unread = [t for t in values if values[t].rows == _UNREAD and written[t] is not None]
+    if unread:
+        general.append(f"values of {len(unread)} tensors are too large together: what is NaN there is not marked")
+    name = model.files[0].name if model.files else "model"
+    facts = (f"step {session.index}: values are as they were last written up to it.",)
+    edited = (f"Not an execution of the model: {history.label}.",) if history.label else ()
+    return Picture(quote(name)[1:-1], (*facts, *edited), MARKS, marked, said, values, moment.next, (*general, *apart))
+
+
+def _described(stop: Stop) -> str:
+    return " ".join(filter(None, (f"{stop.number}:", *describe(stop))))
+
+
+def _part(state: State, gives: list[TensorId], written: Mapping[TensorId, int | None]) -> str:
+    """The part of a node in the execution, by what it gives."""
+    if any(has_value(state, t) for t in gives):
+        return "ran"
+    return "earlier" if any(written[t] is not None for t in gives) else "waiting"
+
+
+def _values(
+    session: Session, written: Mapping[TensorId, int | None]
+) -> tuple[Mapping[TensorId, Content], Mapping[TensorId, tuple[str, ...]]]:
+    """The values that tensors got last, and the faults in them."""
+    contents: dict[TensorId, Content] = {}
+    faults: dict[TensorId, tuple[str, ...]] = {}
+    left = _ELEMENTS
+    for t, step in sorted(written.items(), key=lambda it: it[1] is None):  # what nodes gave first
+        value = value_of(session.state if step is None else session.history.at(step).state, t)
+        if value is None:
+            continue
+        left -= value.size if isinstance(value, np.ndarray) else 0
+        if left < 0:
+            contents[t] = Content(type_of_value(value), _UNREAD)
+            continue
+        contents[t] = _content(value, step)
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            masks = ((it, mask_of(value, it)) for it in ("nan", "inf"))
+            faults[t] = tuple(it for it, mask in masks if mask is not None and mask.any())
+    return contents, faults
+
+
+def _content(value: Value, step: int | None) -> Content:
+    at = () if step is None else (("step", str(step)),)
+    if not isinstance(value, np.ndarray):
+        return Content(type_of_value(value), at)
+    wanted = ("min", "max", "mean", "nan", "inf", "true")
+    rows = tuple(it for it in statistics(value) if it[0] in wanted) if value.size > _FIRST else ()
+    flat = value.reshape(-1)[:_FIRST]
+    first = " ".join(element_text(flat[i : i + 1]) for i in range(flat.size))
+    named = "first" if value.size > _FIRST else "value"
+    return Content(type_of_value(value), (*rows, *at), f"{named} {first}" if flat.size else "")

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
 from debugger_models import GIVEN, NESTED, answer, nested, session, stopped, text
+from picture_models import column, page_data, unfolded
 from sonnx.semantics.debugger.display.answers import Note, Refusal
+from sonnx.semantics.debugger.session.session import Session
 
 
 @pytest.fixture(autouse=True)
@@ -110,3 +113,61 @@ def test_the_listing_can_be_written_and_compared(folder: Path) -> None:
     got = answer(nested(), "listing a.lst", "listing a.lst")[1]
     assert isinstance(got, Note) and "is the listing of this model" in got.lines[0]
     assert (folder / "a.lst").read_text() == nested().listing.text
+
+
+# ---- The page ---------------------------------------------------------------------------------------
+
+
+def shown(folder: Path, found: Session, *commands: str) -> tuple[dict[str, Any], dict[str, tuple[str, ...]]]:
+    """The data of the page that is written behind commands, and the marks of each node of the main graph by name."""
+    number = len(list(folder.glob("*.html")))
+    after, got = answer(found, *commands, f"graph {number}.html")
+    assert isinstance(got, Note) and "for a browser" in got.lines[0]
+    data = page_data((folder / f"{number}.html").read_text())
+    marks = [mark[0] for mark in data["marks"]]
+    nodes = [at for at, kind in enumerate(data["kind"]) if kind == "0"]
+    bits = unfolded(data["marked"])
+    sets = [tuple(name for i, name in enumerate(marks) if bits[at] & (1 << i)) for at in nodes]
+    return data, {it.path: marked for it, marked in zip(after.model.nodes, sets, strict=True)}
+
+
+def test_the_page_says_of_each_node_what_became_of_it(folder: Path) -> None:
+    data, marks = shown(folder, nested(), "break 30", "seek 18")
+    assert marks["/0:Add"] == ("ran",)
+    loop = {path: it for path, it in marks.items() if path.startswith("/4:Loop")}
+    assert loop["/4:Loop"] == ("inside",)
+    assert sum("next" in it for it in marks.values()) == 1
+    assert {it for marked in loop.values() for it in marked} >= {"next", "inside", "ran"}
+    assert any("earlier" in it for it in marks.values()) and any("waiting" in it for it in marks.values())
+    assert sum("break" in it for it in marks.values()) == 1
+    types, values = column(data, "type", "type"), column(data, "value", "value")
+    names = column(data, "tensor", "tensor")
+    at = names.index("a")
+    assert (types[at], values[at]) == ("float[2]", "step 1\nvalue 2.0 -4.0")
+    before, first = shown(folder, nested(), "seek 0")
+    assert set(first.values()) == {("waiting",), ("next", "waiting")} and before["focus"] != data["focus"]
+
+
+def test_the_page_shows_nan_infinity_and_where_the_run_is_stuck(folder: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]> g (float[2] x, int64[1] s) => (float[k] w)
+      { y = Div (x, x)  z = Div (y, x)  w = Reshape (z, s) }"""
+    given = {"x": np.array([0, 1e-40], np.float32), "s": np.array([3])}
+    data, marks = shown(folder, session(text, given), "seek end")
+    assert marks == {"/0:Div": ("nan", "ran"), "/1:Div": ("nan", "inf", "ran"), "/2:Reshape": ("stuck", "waiting")}
+    lines = [line for at in data["said"].values() for line in at]
+    assert len(lines) == 1 and "Reshape" in data["texts"]["line"]["rest"][lines[0]]
+    assert shown(folder, session(text, given), "seek 1", "set y = 1")[1]["/0:Div"] == ("ran",)
+
+
+def test_an_edited_run_says_so_on_its_page(folder: Path) -> None:
+    answer(nested(), "seek 1", "set a[0] = 7", "graph edited.html")
+    assert "Not an execution of the model" in (folder / "edited.html").read_text()
+    answer(nested(), "seek 1", "graph same.html", "graph again.html")
+    assert (folder / "same.html").read_bytes() == (folder / "again.html").read_bytes()
+
+
+def test_a_graph_has_a_name_that_says_its_form(folder: Path) -> None:
+    got = answer(nested(), "graph here.png")[1]
+    assert isinstance(got, Refusal) and ".html" in got.message
+    (folder / "a.html").write_text("mine")
+    assert isinstance(answer(nested(), "graph a.html")[1], Refusal)

@@ -15,6 +15,7 @@ import onnx
 import pytest
 from command_calls import called
 from onnx import TensorProto, helper
+from picture_models import column, page_data, unfolded
 from sonnx.checker import Report, certify
 from sonnx.checker.certification.examples import examples
 from sonnx.checker.certification.formats import render
@@ -207,3 +208,27 @@ def test_the_schema_that_a_report_names_is_printed_by_a_command(
 def test_a_report_is_shown_in_one_line(reports: list[Report]) -> None:
     assert re.fullmatch(r"<Report of a model: VIOLATES, .*sonnx.*; rules: \d+ holds, \d+ violated.*>", repr(reports[1]))
     assert "\x1b" not in repr(reports[-1])
+
+
+def test_the_page_shows_the_findings_on_the_graph(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    texts = {example.name: example.text for example in examples()}
+    for name, expected in (("working-group", "violated"), ("index-input", "obligation"), ("conforming", "none")):
+        path = tmp_path / f"{name}.onnx"
+        onnx.save(onnx.parser.parse_model(texts[name]), path)
+        _, page, _ = called(capsys, "certify", path, "--format", "html")
+        data = page_data(page)
+        names = [mark[0] for mark in data["marks"]]
+        marked = [{names[i] for i in range(len(names)) if bits & (1 << i)} for bits in unfolded(data["marked"]) if bits]
+        assert any(expected in it for it in marked) and len(marked) == data["kind"].count("0")
+        assert all("none" in it for it in marked) == (expected == "none")
+        assert all(column(data, "type", "type"))
+        assert "The drawing is made by a script in this page" in page
+        assert "script-src &#39;sha256-" in page and page.count("<script") == 2
+        assert called(capsys, "certify", path, "--format", "html")[1] == page
+
+
+def test_hostile_names_stay_text_in_the_drawing(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    onnx.save(hostile_model(), tmp_path / "hostile.onnx")
+    _, page, _ = called(capsys, "certify", tmp_path / "hostile.onnx", "--format", "html")
+    assert page.count("<script") == page.count("</script>") == 2 and "<img" not in page
+    assert not set(page) & {"\x1b", "\x07", "\r", "\u202e"}

@@ -8,7 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from debugger_models import NESTED
 from onnx import parser
+from picture_models import column, page_data, unfolded
 from planted_engines import Planted, one_bit
 from sonnx.checker.commands.compare import compare
 from sonnx.checker.commands.fuzz import fuzz
@@ -139,3 +141,26 @@ def test_an_engine_that_is_not_installed_names_what_brings_it(monkeypatch: pytes
     monkeypatch.delenv("SONNX_ONNXRUNTIME", raising=False)
     monkeypatch.setattr(onnxruntime_engine, "find_spec", lambda _: None)
     assert "sonnx[ort]" in onnxruntime_engine.onnxruntime("onnxruntime", "all").unusable()
+
+
+def test_the_graph_shows_the_standing_of_every_node(model: Path, tmp_path: Path) -> None:
+    path = tmp_path / "nodes.html"
+    done = run(model, "--engine", "planted", "--engine", "fine", "--random", 1, "--graph", path)
+    assert done.exit_code == 1
+    data = page_data(path.read_text())
+    names = [mark[0] for mark in data["marks"]]
+    marked = [names[bits.bit_length() - 1] for bits in unfolded(data["marked"]) if bits]
+    assert marked == ["exact", "outside"]
+    assert any("planted" in line and "1 ULP" in line for line in data["texts"]["line"]["rest"])
+    assert {"float[2, 1]"} <= set(column(data, "type", "type"))
+    assert run(model, "--engine", "fine", "--random", 1, "--graph", tmp_path).exit_code == 2
+
+
+def test_nodes_of_calls_and_bodies_have_their_places_in_the_graph(tmp_path: Path) -> None:
+    path, page = tmp_path / "net.onnx", tmp_path / "nodes.html"
+    path.write_bytes(parser.parse_model(NESTED).SerializeToString())
+    assert run(path, "--engine", "fine", "--random", 1, "--graph", page).exit_code == 0
+    data = page_data(page.read_text())
+    names = [mark[0] for mark in data["marks"]]
+    marked = [names[bits.bit_length() - 1] for bits in unfolded(data["marked"]) if bits]
+    assert marked.count("exact") == 7 and marked.count("unjudged") == len(marked) - 7 > 0

@@ -182,3 +182,11 @@ def test_what_is_displayed_is_said_at_each_stop_and_several_commands_stand_on_a_
     assert "1: a[0]: float[] = 2.0\n" in [it["output"] for it in client.events("output")]
     assert "log point" in client.refused("evaluate", {"expression": 'commands 1 "step"', "context": "repl"})
     client.end()
+
+
+def test_a_picture_of_the_graph_can_be_asked_for(client: Client, nested: Json, tmp_path: Path) -> None:
+    client.begin(nested)
+    path = tmp_path / "step.html"
+    assert "for a browser" in client.evaluate(f"graph {path}")["result"]
+    assert path.read_text().startswith("<!doctype html>")
+    client.end()
