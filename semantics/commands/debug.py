@@ -13,6 +13,8 @@ from . import options
 if TYPE_CHECKING:
     from ..machine.schedule import Schedule
 
+_SETTINGS = Path("~/.sonnxrc")
+
 
 @click.command()
 @click.argument("model", type=options.PATH)
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 @click.option("--tolerance", metavar="T", help="1e-3, 0.5% or 4ulp, in place of the bound of the definition.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
+@click.option("--tui", is_flag=True, help="Show the session on the full screen. Needs the extra [tui].")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
 @options.max_memory_option
 @options.max_steps_option
@@ -53,6 +56,7 @@ def debug(
     tolerance: str | None,
     batch: bool,
     no_rc: bool,
+    tui: bool,
     as_json: bool,
     max_memory: int | None,
     max_steps: int | None,
@@ -60,6 +64,7 @@ def debug(
     """Step through the execution of MODEL, forwards and backwards, and ask where a value comes from.
 
     `help` shows the commands. Lines are read from the terminal or a pipe once the scripts are done.
+    With --tui scripts and commands run on the full screen; one that is refused ends them, and the session goes on.
     Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage,
     3 an operator has no meaning here.
 
@@ -67,12 +72,15 @@ def debug(
     Examples:
       sonnx debug model.onnx --input image=image.npy -x script.txt --batch
       sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
+      sonnx debug model.onnx --random 1 --tui
     """
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive, settings
     from ..debugger.session.opening import opened
     from ..resources.process import memory_budget
 
+    if tui:
+        _check_screen(batch=batch, as_json=as_json)
     if against is None and (maps or tolerance is not None):
         raise click.UsageError("--map and --tolerance are for --against: give it too")
     lines = [] if against is None else [_compared(against, maps, tolerance)]
@@ -81,13 +89,28 @@ def debug(
     options.check_sizes(sizes, seed)
     reuse = allocation == "arena"
     session = opened(model, inputs, seed, schedule, sizes=sizes, reuse=reuse, budget=budget, limit=max_steps)
+    if tui:
+        from ..debugger.tui.face import run_face
+
+        sys.exit(run_face(session, [*lines, *commands], None if no_rc else _SETTINGS.expanduser()))
     write = sys.stdout.write
     if not (batch or no_rc) and sys.stdin.isatty():
-        session = settings(session, Path("~/.sonnxrc").expanduser(), write)
+        session = settings(session, _SETTINGS.expanduser(), write)
     session, code, over = run_batch(session, [*lines, *commands], write, json=as_json)
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))
     sys.exit(code)
+
+
+def _check_screen(*, batch: bool, as_json: bool) -> None:
+    """Refuse a full screen where there is none, or none is wanted."""
+    from ..debugger.tui import check_installed
+
+    if batch or as_json:
+        raise click.UsageError(f"--tui shows a session to a person: leave out {'--batch' if batch else '--json'}")
+    check_installed()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("--tui needs a terminal: standard input or output is none")
 
 
 def _compared(against: str, maps: tuple[str, ...], tolerance: str | None) -> str:

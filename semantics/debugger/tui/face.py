@@ -1,0 +1,502 @@
+"""The face: panes around one session, keys that give command lines, and the thread that carries them out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import ClassVar, Final
+
+from sonnx.spec.terminal import one_line
+from textual import events
+from textual.app import App, ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.screen import ModalScreen
+from textual.widget import Widget
+from textual.widgets import Input, Static
+
+from ...errors import InternalError
+from ...model.graph import TensorId
+from ..commands.table import completions
+from ..display.answers import Answer, Quit, Refusal, Stop
+from ..display.rendering import lines, prompt
+from ..repl import GOOD, NARROWEST, REFUSED, Pause, code_of, outcomes, repeats, settings, typed_before
+from ..session.session import Session
+from .console import Console, Prompt
+from .grid import Grid, Slice, grid
+from .heatmap import HeatMap
+from .looks import Look, TensorLook, TensorLooks, look, value_here, words_for
+from .panes import Ask, AskAbout, FramesPane, Lines, ListingPane, TensorsPane
+from .thread import Aborted, WorkThread
+
+_WIDE: Final = (110, 30)
+"""The size from which on all panes are shown at once; below it one of them above the console."""
+_BATCH: Final = 8
+_PHASES: Final = ("", ", selected", ", read", ", applied", ", written")
+
+HELP: Final = (
+    "Moves          n next      s step      c continue          F finish            i one phase",
+    "  backwards    N           S           C or r              u until (listing)   I",
+    "Panes          Tab, Shift-Tab, 1 listing  2 frames  3 tensors  4 heat map  5 command line",
+    "               z one pane alone, or all   arrows, PageUp, PageDown, Home, End, hjkl, the mouse",
+    "Search         / in the pane: a text; among the tensors a filter, as text or glob; Enter again: the next one",
+    "Command line   : or 5; Tab completes, up and down: earlier lines, PageUp: what was said, Escape leaves",
+    "               an empty line repeats the last move; `help` lists the commands, `help break` tells one",
+    "Listing        b, Space or a click on the number: a breakpoint; Enter or u: run to the line",
+    "Frames         Enter looks at a frame, or goes to a timeline",
+    "Tensors        Enter prints, w who wrote it, f follow what is written; + was written by the last step",
+    "Heat map       arrows: the cell; w why it is NaN or infinite, e explain, o origin, Enter print",
+    "               x y which axes are shown, [ ] choose another axis, - + its position, m mean or magnitude",
+    "               NN a NaN in the cell, +I an infinity, -I minus infinity",
+    "Running        Escape or Ctrl-C stands still after the step at hand; once more ends the command",
+    "Ends           q quits. With the mouse, Shift and drag selects text in most terminals",
+)
+
+
+@dataclass(slots=True)
+class _Doing:
+    """A command line that is done: the session so far, what was said with its style, the exit code."""
+
+    session: Session
+    said: list[tuple[Sequence[str], str]] = field(default_factory=list)
+    code: int = GOOD
+    over: bool = False
+
+
+class Help(ModalScreen[None]):
+    """The keys. Any key closes it."""
+
+    def compose(self) -> ComposeResult:
+        """Its text."""
+        with VerticalScroll(id="help"):
+            yield Static("\n".join(HELP), markup=False)
+
+    def on_key(self, event: events.Key) -> None:
+        """Close, unless the text is scrolled."""
+        if event.key not in ("up", "down", "pageup", "pagedown", "home", "end"):
+            event.stop()
+            self.dismiss()
+
+    def on_click(self) -> None:
+        """Close."""
+        self.dismiss()
+
+
+class Face(App[int]):
+    """The whole screen. Its answer is the exit code."""
+
+    CSS = """
+    Screen { layout: vertical; }
+    #body { height: 1fr; }
+    #right { width: 1fr; }
+    Lines, HeatMap { width: 1fr; height: 1fr; border-top: solid ansi_bright_black; overflow-x: hidden;
+                     scrollbar-size-vertical: 1; background: ansi_default; color: ansi_default; }
+    Lines:focus, HeatMap:focus { border-top: heavy ansi_green; border-title-style: bold; }
+    #frames { height: 6; }
+    #heat { height: 3fr; }
+    #tensors { height: 2fr; }
+    #console { height: 12; }
+    .narrow #console { height: 9; }
+    .narrow #frames, .narrow #tensors, .narrow #heat { height: 1fr; }
+    #entry { height: 1; }
+    #lead { width: auto; text-style: bold; }
+    #prompt { width: 1fr; }
+    #find { display: none; }
+    #status { height: 1; text-style: reverse; }
+    #keys { height: 1; color: ansi_bright_black; }
+    Help { align: center middle; }
+    #help { width: 116; max-width: 100%; height: auto; max-height: 100%; border: solid ansi_green; }
+    """
+    ENABLE_COMMAND_PALETTE = False
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("n", "line('next')"),
+        Binding("N", "line('reverse-next')"),
+        Binding("s", "line('step')"),
+        Binding("S", "line('reverse-step')"),
+        Binding("c", "line('continue')"),
+        Binding("C,r", "line('reverse-continue')"),
+        Binding("F", "line('finish')"),
+        Binding("i", "line('stepi')"),
+        Binding("I", "line('reverse-stepi')"),
+        Binding("slash", "find"),
+        Binding("colon,5", "pane(4)"),
+        *(Binding(str(i + 1), f"pane({i})") for i in range(4)),
+        Binding("tab", "turn(1)", priority=False),
+        Binding("shift+tab", "turn(-1)"),
+        Binding("z", "zoom"),
+        Binding("question_mark", "keys"),
+        Binding("q", "leave"),
+        Binding("escape", "interrupt"),
+        Binding("ctrl+c", "interrupt", priority=True),
+        Binding("ctrl+z", "suspend_process", priority=True),
+    ]
+
+    def __init__(self, session: Session, typed: list[str], script: Sequence[str], rc: Path | None) -> None:
+        super().__init__()
+        self.theme = "ansi-dark"
+        self.pause = Pause()
+        self.work = WorkThread()
+        self.looked = look(replace(session, interrupted=lambda: self.pause.asked))
+        self.failure: Exception | None = None
+        self._script, self._rc = script, rc
+        self._code = GOOD
+        self._last = ""
+        self._doing, self._begun = "", 0.0
+        self._zoomed = False
+        self._tensor_looks = TensorLooks()
+        self._wanted: list[TensorId] = []
+        self._pictured: tuple[TensorId, Slice | None, int, int] | None = None
+        self._working: set[str] = set()
+        self.listing = ListingPane("listing", self.looked)
+        self.frames = FramesPane("frames", self.looked)
+        self.tensors = TensorsPane("tensors", self.looked, self._want)
+        self.heat = HeatMap("heat", self.looked, self._picture)
+        self.console_pane = Console(typed, self._completions)
+        self.finder = Input(id="find", compact=True, select_on_focus=False)
+        self._panes: tuple[Widget, ...] = (
+            self.listing, self.frames, self.tensors, self.heat, self.console_pane.line,
+        )  # fmt: skip
+        self._shown: Widget = self.listing
+
+    # ---- What is on the screen ----------------------------------------------------------------------
+
+    def compose(self) -> ComposeResult:
+        """The panes."""
+        with Horizontal(id="body"):
+            yield self.listing
+            with Vertical(id="right"):
+                yield self.frames
+                yield self.tensors
+                yield self.heat
+        yield self.console_pane
+        yield self.finder
+        yield Static("", id="status", markup=False)
+        yield Static("", id="keys", markup=False)
+
+    def on_mount(self) -> None:
+        """The first position, settings and script."""
+        self.set_interval(0.2, self._tick)
+        self.listing.focus()
+        self._show(self.looked)
+        self.listing.to(self.looked.where.line - 1)
+        self.run_worker(self._begin())
+
+    def on_resize(self, event: events.Resize) -> None:
+        """All panes, or one of them where there is little room."""
+        self._arrange()
+
+    def _arrange(self) -> None:
+        width, height = self.size
+        narrow = self._zoomed or width < _WIDE[0] or height < _WIDE[1]
+        self.screen.set_class(narrow, "narrow")
+        for pane in self._panes[:-1]:
+            pane.display = not narrow or pane is self._shown
+        self.query_one("#right").display = not narrow or self._shown is not self.listing
+
+    def _show(self, looked: Look) -> None:
+        """A position in all panes."""
+        self.looked = looked
+        self._wanted.clear()
+        self.listing.show(looked)
+        self.frames.show(looked)
+        self.tensors.show(looked)
+        self.console_pane.lead.update(prompt(looked.where))
+        self._tick()
+
+    def _tick(self) -> None:
+        status = self.query_one("#status", Static)
+        if self._doing:
+            ending = "stopping, Escape again ends the command" if self.pause.asked else "Escape stops it"
+            seconds = time.monotonic() - self._begun
+            known = self.looked.session.history.last
+            status.update(f" running {self._doing}: step {known}, {seconds:.0f} s; {ending}")
+            return
+        at = self.looked
+        more = "" if at.complete else " or more"
+        file = at.session.source.name if at.session.source is not None else ""
+        edited = " EDITED" if at.where.edited else ""
+        parts = (
+            f"step {at.where.index} of {at.known}{more}{_PHASES[at.where.phase]}",
+            f"phase {at.where.phase} of 5",
+            f"timeline {at.timeline} of {len(at.timelines)}{edited}",
+            one_line(file),
+        )
+        status.update(" " + "  |  ".join(it for it in parts if it))
+
+    def on_descendant_focus(self) -> None:
+        """Which keys there are."""
+        self._hint()
+
+    def _hint(self) -> None:
+        pane = self.focused
+        own = {
+            self.listing: "b break  u until",
+            self.frames: "Enter look at it",
+            self.tensors: "Enter print  w wrote  f follow",
+            self.heat: "w why  e explain  xy[]-+ axes",
+            self.console_pane.line: "Tab completes  Enter runs  PageUp earlier output  Esc leaves",
+        }.get(pane, "") if pane is not None else ""  # fmt: skip
+        common = "" if pane is self.console_pane.line else "  n s c N S C move  / find  : line  Tab pane  ? help  q"
+        self.query_one("#keys", Static).update(f" {own}{common}")
+
+    # ---- Keys -----------------------------------------------------------------------------------------
+
+    def action_line(self, line: str) -> None:
+        """A command."""
+        self._say(line)
+
+    def action_pane(self, number: int) -> None:
+        """Keys go to a pane."""
+        pane = self._panes[number]
+        if pane is not self.console_pane.line:
+            self._shown = pane
+            self._arrange()
+        pane.focus()
+
+    def action_turn(self, by: int) -> None:
+        """To the next pane."""
+        now = self._panes.index(self.focused) if self.focused in self._panes else 0
+        self.action_pane((now + by) % len(self._panes))
+
+    def action_zoom(self) -> None:
+        """One pane alone, or all."""
+        self._zoomed = not self._zoomed
+        if self.focused in self._panes[:-1] and self.focused is not None:
+            self._shown = self.focused
+        self._arrange()
+
+    def action_keys(self) -> None:
+        """The keys."""
+        self.push_screen(Help())
+
+    def action_leave(self) -> None:
+        """The end of the session."""
+        self.pause.asked = True
+        self.exit(self._code)
+
+    def action_interrupt(self) -> None:
+        """What runs stands still; asked again, it is ended. Where nothing runs, a line that is typed is dropped."""
+        if self.finder.display:
+            self._found()
+        elif not self._doing:
+            self.console_pane.line.value = ""
+            self._last = ""
+        elif not self.pause.asked:
+            self.pause.asked = True
+        else:
+            self.work.abort()
+        self._tick()
+
+    # ---- Search -----------------------------------------------------------------------------------------
+
+    def action_find(self) -> None:
+        """A text to search for in the pane, or the filter of the tensors."""
+        pane = self.focused if isinstance(self.focused, Lines) else self._shown
+        self._target = pane if isinstance(pane, Lines) else self.tensors
+        self.finder.placeholder = f"/ {'filter' if self._target is self.tensors else 'search'} {self._target.label[2:]}"
+        if self._target is self.tensors:
+            self.finder.value = self.tensors.filter
+        self.finder.display = True
+        self.finder.focus()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """A filter holds while it is typed."""
+        if event.input is self.finder and self._target is self.tensors and self.finder.display:
+            self.tensors.filtered(event.value)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Search for a text."""
+        if event.input is self.finder:
+            target, text = self._target, event.value
+            self._found()
+            if target is not self.tensors and text and not target.search(text):
+                self.console_pane.output.write([f"no line has {one_line(text)!r}"], "red")
+
+    def _found(self) -> None:
+        self.finder.display = False
+        self._target.focus()
+
+    # ---- Commands ----------------------------------------------------------------------------------------
+
+    def on_ask(self, message: Ask) -> None:
+        """A pane gives a command line."""
+        self._say(message.line)
+
+    def on_ask_about(self, message: AskAbout) -> None:
+        """A pane asks about a tensor or an element."""
+        session = self.looked.session
+
+        async def ask() -> None:
+            words = await self.work.do(lambda: words_for(session, message.tensor))
+            self._say(f"{message.command} {words}{message.element}")
+
+        self.run_worker(ask())
+
+    def on_prompt_said(self, message: Prompt.Said) -> None:
+        """A line was typed; an empty one repeats the last move."""
+        text = message.line.strip() or self._last
+        if self._doing:
+            return
+        self.console_pane.line.taken()
+        if text and not text.startswith("#"):
+            self._last = text if repeats(self.looked.session, text) else ""
+            self._say(text)
+
+    def on_prompt_offered(self, message: Prompt.Offered) -> None:
+        """What a word may become."""
+        self.console_pane.offer(message.words)
+
+    def on_prompt_left(self) -> None:
+        """Back to the pane before."""
+        if self._doing:
+            self.action_interrupt()
+        else:
+            self._shown.focus()
+
+    async def _completions(self, front: str) -> tuple[str, ...]:
+        session = self.looked.session
+        return () if self._doing else await self.work.do(lambda: completions(session, front))
+
+    def _say(self, line: str) -> None:
+        """Does a command line, unless one is being done."""
+        if not self._doing:
+            self._start(line)
+            self.run_worker(self._do(line))
+
+    def _start(self, what: str) -> None:
+        self._doing, self._begun = what, time.monotonic()
+        self.pause.asked, self.pause.running = False, True
+
+    async def _begin(self) -> None:
+        """The settings, then the script."""
+        if self._rc is not None and self._rc.is_file():
+            doing, file = _Doing(self.looked.session), self._rc
+            self._start("settings")
+            await self._carried_out(doing, lambda: _settings(doing, file))
+        for line in self._script:
+            text = line.strip()
+            if not text or text.startswith("#"):
+                continue
+            self._start(text)
+            doing = await self._do(text)
+            self._code = max(self._code, doing.code)
+            if doing.over or doing.code == REFUSED or self.pause.asked:
+                break
+
+    async def _do(self, text: str) -> _Doing:
+        """A command line, from its echo to the new position."""
+        self.console_pane.output.write([f"{prompt(self.looked.where)}{text}"], "bold")
+        doing = _Doing(self.looked.session)
+        width = max(self.console_pane.output.scrollable_content_region.width, NARROWEST)
+        await self._carried_out(doing, lambda: _command(doing, text, width))
+        return doing
+
+    async def _carried_out(self, doing: _Doing, job: Callable[[], None]) -> None:
+        before = doing.session
+        try:
+            await self.work.do(job, abortable=True)
+        except Aborted:
+            unchanged = ": the position is unchanged" if doing.session is before else ""
+            doing.said.append(([f"interrupted{unchanged}"], "bold"))
+        except Exception as error:  # a defect: told where the command line tells it
+            self.failure = error
+            self.exit()
+            return
+        for said, how in doing.said:
+            self.console_pane.output.write(said, how)
+        looked = await self.work.do(lambda: look(doing.session))
+        self._doing, self.pause.running = "", False
+        self._show(looked)
+        if doing.over:
+            self.exit(self._code)
+
+    # ---- What panes ask for -----------------------------------------------------------------------------
+
+    def _want(self, tensors: tuple[TensorId, ...]) -> None:
+        self._wanted += tensors
+        if "looks" not in self._working:
+            self._working.add("looks")
+            self.call_later(lambda: self.run_worker(self._fill()))
+
+    def _looks(self, session: Session, tensors: Sequence[TensorId]) -> dict[TensorId, TensorLook]:
+        return {t: self._tensor_looks.of(session, t) for t in tensors}
+
+    async def _fill(self) -> None:
+        """Looks of tensors, few at once: a command need not wait for long."""
+        try:
+            while self._wanted:
+                part, self._wanted = self._wanted[:_BATCH], self._wanted[_BATCH:]
+                looked = self.looked
+                made = await self.work.do(partial(self._looks, looked.session, part))
+                self.tensors.got(looked, made)
+        finally:
+            self._working.discard("looks")
+
+    def on_tensors_pane_chosen(self) -> None:
+        """The heat map shows the tensor that has the cursor."""
+        self.heat.show(self.looked, self.tensors.chosen)
+
+    def _picture(self, tensor: TensorId, wanted: Slice | None, rows: int, columns: int) -> None:
+        self._pictured = tensor, wanted, rows, columns
+        if "picture" not in self._working:
+            self._working.add("picture")
+            self.call_later(lambda: self.run_worker(self._draw()))
+
+    async def _draw(self) -> None:
+        """The picture that was asked for last."""
+        try:
+            while self._pictured is not None:
+                (tensor, wanted, rows, columns), self._pictured = self._pictured, None
+                looked = self.looked
+                made = await self.work.do(partial(_pictured, looked.session, tensor, wanted, rows, columns))
+                self.heat.got(looked, tensor, made)
+        finally:
+            self._working.discard("picture")
+
+
+# ---- On the thread --------------------------------------------------------------------------------------
+
+
+def _command(doing: _Doing, text: str, width: int) -> None:
+    for outcome in outcomes(doing.session, text):
+        doing.session = outcome.session
+        doing.said.append((lines(outcome.answer, width), _style(outcome.answer)))
+        doing.code = max(doing.code, code_of(outcome.answer))
+        doing.over = isinstance(outcome.answer, Quit)
+
+
+def _style(answer: Answer) -> str:
+    if isinstance(answer, Refusal):
+        return "bold red"
+    return "yellow" if isinstance(answer, Stop) and answer.reason in ("catch", "stuck") else ""
+
+
+def _settings(doing: _Doing, file: Path) -> None:
+    said: list[str] = []
+    doing.session = settings(doing.session, file, said.append)
+    doing.said.append(([line.rstrip("\n") for line in said], "red"))
+
+
+def _pictured(session: Session, t: TensorId, wanted: Slice | None, rows: int, columns: int) -> Grid | str:
+    value = value_here(session, t)
+    if value is None:
+        return "no value here"
+    try:
+        return grid(value, wanted, rows, columns)
+    except MemoryError:
+        return "there is no memory for this picture"
+
+
+def run_face(session: Session, script: Sequence[str], rc: Path | None) -> int:
+    """Shows a session until it is left: the exit code, which is that of the script. rc: a file of settings."""
+    with typed_before() as typed:
+        face = Face(session, typed, script, rc)
+        code = face.run()
+    if face.failure is not None:
+        raise face.failure
+    if face.return_code:
+        raise InternalError("the full-screen face has ended early")
+    return GOOD if code is None else code
