@@ -72,7 +72,6 @@ def debug(
     Examples:
       sonnx debug model.onnx --input image=image.npy -x script.txt --batch
       sonnx debug model.onnx --random 1 --against healthy.onnx -e first-diff --batch
-      sonnx debug model.onnx --random 1 --tui
     """
     from ..debugger.repl import batch as run_batch
     from ..debugger.repl import interactive, settings

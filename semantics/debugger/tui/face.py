@@ -91,7 +91,9 @@ class Face(App[int]):
     CSS = """
     Screen { layout: vertical; }
     #body { height: 1fr; }
-    #right { width: 1fr; }
+    #listing { width: 6fr; }
+    #right { width: 7fr; }
+    .narrow #listing, .narrow #right { width: 1fr; }
     Lines, HeatMap { width: 1fr; height: 1fr; border-top: solid ansi_bright_black; overflow-x: hidden;
                      scrollbar-size-vertical: 1; background: ansi_default; color: ansi_default; }
     Lines:focus, HeatMap:focus { border-top: heavy ansi_green; border-title-style: bold; }
@@ -105,8 +107,8 @@ class Face(App[int]):
     #lead { width: auto; text-style: bold; }
     #prompt { width: 1fr; }
     #find { display: none; }
-    #status { height: 1; text-style: reverse; }
-    #keys { height: 1; color: ansi_bright_black; }
+    #status { height: 1; text-style: reverse; text-wrap: nowrap; text-overflow: ellipsis; }
+    #keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis; color: ansi_bright_black; }
     Help { align: center middle; }
     #help { width: 116; max-width: 100%; height: auto; max-height: 100%; border: solid ansi_green; }
     """
@@ -161,6 +163,11 @@ class Face(App[int]):
         )  # fmt: skip
         self._shown: Widget = self.listing
 
+    @property
+    def at_rest(self) -> bool:
+        """True where no command is being done, and no pane waits for anything."""
+        return not (self._doing or self._working or self.workers)
+
     # ---- What is on the screen ----------------------------------------------------------------------
 
     def compose(self) -> ComposeResult:
@@ -182,7 +189,7 @@ class Face(App[int]):
         self.listing.focus()
         self._show(self.looked)
         self.listing.to(self.looked.where.line - 1)
-        self.run_worker(self._begin())
+        self.call_after_refresh(lambda: self.run_worker(self._begin()))
 
     def on_resize(self, event: events.Resize) -> None:
         """All panes, or one of them where there is little room."""
@@ -215,12 +222,12 @@ class Face(App[int]):
             status.update(f" running {self._doing}: step {known}, {seconds:.0f} s; {ending}")
             return
         at = self.looked
-        more = "" if at.complete else " or more"
+        more = "" if at.complete else "+"
         file = at.session.source.name if at.session.source is not None else ""
         edited = " EDITED" if at.where.edited else ""
         parts = (
-            f"step {at.where.index} of {at.known}{more}{_PHASES[at.where.phase]}",
-            f"phase {at.where.phase} of 5",
+            f"step {at.where.index} of {at.known}{more}",
+            f"phase {at.where.phase} of 5{_PHASES[at.where.phase]}",
             f"timeline {at.timeline} of {len(at.timelines)}{edited}",
             one_line(file),
         )
@@ -239,7 +246,7 @@ class Face(App[int]):
             self.heat: "w why  e explain  xy[]-+ axes",
             self.console_pane.line: "Tab completes  Enter runs  PageUp earlier output  Esc leaves",
         }.get(pane, "") if pane is not None else ""  # fmt: skip
-        common = "" if pane is self.console_pane.line else "  n s c N S C move  / find  : line  Tab pane  ? help  q"
+        common = "" if pane is self.console_pane.line else "  n s c N S C  / find  : line  Tab  ? help  q quit"
         self.query_one("#keys", Static).update(f" {own}{common}")
 
     # ---- Keys -----------------------------------------------------------------------------------------
@@ -301,6 +308,7 @@ class Face(App[int]):
             self.finder.value = self.tensors.filter
         self.finder.display = True
         self.finder.focus()
+        self.finder.select_all()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """A filter holds while it is typed."""

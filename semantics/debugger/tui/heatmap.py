@@ -135,7 +135,7 @@ class HeatMap(Widget, can_focus=True):
     def _slice(self, made: Grid) -> list[tuple[str, Style]]:
         """Name and type are in the edge; here which axes are shown, and at which positions of the others."""
         shown = [(f"{type_here(self.look, self.tensor or 0)}  ", Style())]
-        if made.folded:
+        if made.folded and made.plane.shape[0] > 1:
             return [*shown, (f"folded into rows of {made.folded}", Style())]
         parts: list[tuple[str, Style]] = []
         wanted, free = made.slice, self._fixed(made)
@@ -183,7 +183,8 @@ class HeatMap(Widget, can_focus=True):
         if made.least is not None and made.greatest is not None:
             size = max(-made.least, made.greatest)
             low, high = (-size, size) if made.least < 0 < made.greatest else (made.least, made.greatest)
-            for step in range(5):
+            ticks = 5 if low < high else 1
+            for step in range(ticks):
                 value = low + (high - low) * step / 4
                 parts += [self._number(made, value), (f" {value:.3g} ", Style())]
             parts.append((f" min {made.least:.4g} max {made.greatest:.4g}", Style(dim=True)))

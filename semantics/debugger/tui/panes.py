@@ -291,7 +291,7 @@ def _frame(frame: FrameLook) -> Sequence[Piece]:
 
 # ---- Tensors ----------------------------------------------------------------------------------------
 
-_NUMBER: Final = 9
+_NUMBER: Final = 10
 _MARKS: Final = 9
 _LONGEST: Final = 28
 """Characters of a name, and of a type, at most."""
@@ -320,15 +320,18 @@ class TensorsPane(Lines):
 
     def __init__(self, name: str, look: Look, ask: Callable[[tuple[TensorId, ...]], None]) -> None:
         super().__init__(name)
-        self.look, self.filter, self.following = look, "", True
+        self.look, self.filter = look, ""
+        self.held: TensorId | None = None
+        """The tensor that a person chose; None while the cursor follows what is written."""
         self.rows: tuple[TensorId, ...] = ()
         self.looks: dict[TensorId, TensorLook] = {}
         self._ask, self._wanted = ask, set[TensorId]()
 
     @property
     def chosen(self) -> TensorId | None:
-        """The tensor that has the cursor."""
-        return self.rows[self.cursor] if self.rows else None
+        """The tensor that a person chose, also where it is not among the rows, or the one of the cursor."""
+        at_cursor = self.rows[self.cursor] if self.rows else None
+        return at_cursor if self.held is None else self.held
 
     def count(self) -> int:
         """The tensors that the filter lets through, below the headings."""
@@ -340,7 +343,7 @@ class TensorsPane(Lines):
         self.look, self.looks, self._wanted = look, {}, set()
         self._filtered()
         written = [t for t in look.written if t in self.rows]
-        wanted = written[0] if self.following and written else chosen
+        wanted = written[0] if self.held is None and written else chosen
         self.to(self.rows.index(wanted) if wanted in self.rows else self.cursor)
         self.post_message(self.Chosen())
 
@@ -355,8 +358,8 @@ class TensorsPane(Lines):
 
     def _tell(self) -> None:
         more = f" of {len(self.look.tensors)}" if len(self.rows) != len(self.look.tensors) else ""
-        held = f", named {self.filter}" if self.filter else ""
-        self.say(f"{len(self.rows)}{more}{held}{', following' if self.following else ''}")
+        named = f", named {self.filter}" if self.filter else ""
+        self.say(f"{len(self.rows)}{more}{named}{', following' if self.held is None else ''}")
 
     def filtered(self, pattern: str) -> None:
         """Only tensors whose name has a text, or fits a glob."""
@@ -407,13 +410,13 @@ class TensorsPane(Lines):
 
     def by_hand(self) -> None:
         """A person chose a tensor."""
-        self.following = False
+        self.held = self.rows[self.cursor] if self.rows else None
         self._tell()
         self.post_message(self.Chosen())
 
     def action_follow(self) -> None:
         """The cursor follows what is written, or not."""
-        self.following = not self.following
+        self.held = self.rows[self.cursor] if self.held is None and self.rows else None
         self.show(self.look)
 
     def action_print(self) -> None:
