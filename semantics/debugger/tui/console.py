@@ -68,7 +68,11 @@ class Prompt(Input):
             self.words = words
 
     class Left(Message):
-        """Keys are to go elsewhere; back: to the pane before."""
+        """Keys are to go elsewhere: onward to the next pane, or back."""
+
+        def __init__(self, *, onward: bool) -> None:
+            super().__init__()
+            self.onward = onward
 
     def __init__(self, typed: list[str], complete: Callable[[str], Awaitable[tuple[str, ...]]]) -> None:
         super().__init__(id="prompt", compact=True, select_on_focus=False)
@@ -99,7 +103,7 @@ class Prompt(Input):
     async def action_complete(self) -> None:
         """Complete the word before the cursor; an empty line is left instead."""
         if not self.value:
-            self.action_leave()
+            self.post_message(self.Left(onward=True))
             return
         front, rest = self.value[: self.cursor_position], self.value[self.cursor_position :]
         words = await self._complete(front)
@@ -118,7 +122,7 @@ class Prompt(Input):
 
     def action_leave(self) -> None:
         """Keys go to the panes again."""
-        self.post_message(self.Left())
+        self.post_message(self.Left(onward=False))
 
 
 class Console(Vertical):

@@ -14,7 +14,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.screen import ModalScreen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
 
@@ -85,6 +85,12 @@ class Help(ModalScreen[None]):
         self.dismiss()
 
 
+class Panes(Screen[None]):
+    """The screen, on which Tab goes from pane to pane, also to those that are not shown."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("tab", "app.turn(1)"), Binding("shift+tab", "app.turn(-1)")]
+
+
 class Face(App[int]):
     """The whole screen. Its answer is the exit code."""
 
@@ -126,18 +132,16 @@ class Face(App[int]):
         Binding("slash", "find"),
         Binding("colon,5", "pane(4)"),
         *(Binding(str(i + 1), f"pane({i})") for i in range(4)),
-        Binding("tab", "turn(1)", priority=False),
-        Binding("shift+tab", "turn(-1)"),
         Binding("z", "zoom"),
         Binding("question_mark", "keys"),
-        Binding("q", "leave"),
+        Binding("q", "quit"),
         Binding("escape", "interrupt"),
         Binding("ctrl+c", "interrupt", priority=True),
         Binding("ctrl+z", "suspend_process", priority=True),
     ]
 
     def __init__(self, session: Session, typed: list[str], script: Sequence[str], rc: Path | None) -> None:
-        super().__init__()
+        super().__init__(ansi_color=True)  # before NO_COLOR is minded, which would else make all black
         self.theme = "ansi-dark"
         self.pause = Pause()
         self.work = WorkThread()
@@ -169,6 +173,10 @@ class Face(App[int]):
         return not (self._doing or self._working or self.workers)
 
     # ---- What is on the screen ----------------------------------------------------------------------
+
+    def get_default_screen(self) -> Screen[None]:
+        """The screen of the panes."""
+        return Panes()
 
     def compose(self) -> ComposeResult:
         """The panes."""
@@ -279,7 +287,7 @@ class Face(App[int]):
         """The keys."""
         self.push_screen(Help())
 
-    def action_leave(self) -> None:
+    async def action_quit(self) -> None:
         """The end of the session."""
         self.pause.asked = True
         self.exit(self._code)
@@ -357,9 +365,11 @@ class Face(App[int]):
         """What a word may become."""
         self.console_pane.offer(message.words)
 
-    def on_prompt_left(self) -> None:
-        """Back to the pane before."""
-        if self._doing:
+    def on_prompt_left(self, message: Prompt.Left) -> None:
+        """To the next pane, or back to the one before."""
+        if message.onward:
+            self.action_turn(1)
+        elif self._doing:
             self.action_interrupt()
         else:
             self._shown.focus()

@@ -218,9 +218,12 @@ class ListingPane(Lines):
         return (*front, (f"{line.number:>{digits}}  ", "dim"), *_pieces(line, how))
 
     def action_breakpoint(self) -> None:
-        """A breakpoint on the line of the cursor, or none there any more."""
-        stops = stops_on(self.look.session, self.cursor + 1)
-        self.post_message(Ask(f"delete {' '.join(map(str, stops))}" if stops else f"break {self.cursor + 1}"))
+        """A breakpoint on the line of the cursor, or the first behind it that can have one; or none there any more."""
+        session = self.look.session
+        line = session.listing.stop_at(self.cursor + 1).number
+        stops = stops_on(session, line)
+        self.to(line - 1)
+        self.post_message(Ask(f"delete {' '.join(map(str, stops))}" if stops else f"break {line}"))
 
     def action_until(self) -> None:
         """Run to the line of the cursor."""

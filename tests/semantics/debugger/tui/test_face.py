@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
+import sys
 import time
 from collections.abc import Awaitable, Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from threading import Event
 
@@ -252,6 +255,21 @@ def test_a_line_is_completed_and_earlier_ones_come_back() -> None:
     shown(nested(), SMALL, story)
 
 
+def test_tab_goes_round_all_panes_also_those_that_are_not_shown() -> None:
+    async def story(person: Person) -> None:
+        face = person.face
+        panes = [face.listing, face.frames, face.tensors, face.heat, face.console_pane.line]
+        for back, key in ((False, "tab"), (True, "shift+tab")):
+            seen = []
+            for _ in panes:
+                seen.append(face.focused)
+                assert face.focused is not None and face.focused.region
+                await person.press(key)
+            assert seen == [panes[0], *(reversed(panes[1:]) if back else panes[1:])]
+
+    shown(nested(), SMALL, story)
+
+
 def test_lines_are_found_clicked_and_run_to() -> None:
     async def story(person: Person) -> None:
         face = person.face
@@ -306,8 +324,8 @@ def test_without_textual_the_extra_is_named(
 
 
 def test_only_lines_in_sight_are_made_of_a_large_model() -> None:
-    nodes = [onnx.helper.make_node("Neg", [f"t{i}"], [f"t{i + 1}"]) for i in range(10_000)]
-    ends = [onnx.helper.make_tensor_value_info(name, 1, [1]) for name in ("t0", "t10000")]
+    nodes = [onnx.helper.make_node("Neg", [f"t{i}"], [f"t{i + 1}"]) for i in range(2_000)]
+    ends = [onnx.helper.make_tensor_value_info(name, 1, [1]) for name in ("t0", "t2000")]
     graph = onnx.helper.make_graph(nodes, "big", ends[:1], ends[1:])
     proto = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 18)], ir_version=10)
 
@@ -320,3 +338,24 @@ def test_only_lines_in_sight_are_made_of_a_large_model() -> None:
         assert set(asked) and len(set(asked)) < 10 * SMALL[1]
 
     shown(session(proto, {"t0": np.ones(1, np.float32)}), SMALL, story)
+
+
+def test_without_colours_a_terminal_is_sent_none_and_gets_its_screen_back(tmp_path: Path) -> None:
+    pty = pytest.importorskip("pty")
+    path = tmp_path / "nested.onnx"
+    path.write_bytes(nested().model.content)
+    pid, end = pty.fork()
+    if not pid:  # pragma: no cover - another process
+        os.environ.update(HOME=str(tmp_path), TERM="xterm-256color", NO_COLOR="1")
+        program = "from sonnx.spec.cli import main; main()"
+        arguments = ["debug", str(path), "--random", "3", "--tui", "-e", "step", "-e", "quit"]
+        os.execv(sys.executable, [sys.executable, "-c", program, *arguments])
+    sent = b""
+    with suppress(OSError):  # how the system says that the process has ended
+        while part := os.read(end, 1 << 16):
+            sent += part
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert b"1 listing" in sent and sent.rindex(b"\x1b[?1049l") > sent.rindex(b"1 listing")
+    colours = {int(it) for styles in re.findall(rb"\x1b\[([0-9;]*)m", sent) for it in styles.split(b";") if it}
+    assert not colours & {*range(30, 39), *range(40, 49), *range(90, 108)}
+    assert (tmp_path / ".sonnx_history").exists()
