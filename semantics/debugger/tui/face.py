@@ -14,6 +14,7 @@ from textual import events
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
@@ -34,7 +35,12 @@ from .thread import Aborted, WorkThread
 
 _WIDE: Final = (110, 30)
 """The size from which on all panes are shown at once; below it one of them above the console."""
+_CONSOLE: Final = 12
+"""Lines of the console, with its edge and the line that is typed."""
+_FRAMES: Final = 9
+"""Lines of frames and timelines at most, beside other panes."""
 _BATCH: Final = 8
+"""Tensors that are looked at together, before a command has its turn."""
 _PHASES: Final = ("", ", selected", ", read", ", applied", ", written")
 
 HELP: Final = (
@@ -103,12 +109,9 @@ class Face(App[int]):
     Lines, HeatMap { width: 1fr; height: 1fr; border-top: solid ansi_bright_black; overflow-x: hidden;
                      scrollbar-size-vertical: 1; background: ansi_default; color: ansi_default; }
     Lines:focus, HeatMap:focus { border-top: heavy ansi_green; border-title-style: bold; }
-    #frames { height: 6; }
     #heat { height: 3fr; }
     #tensors { height: 2fr; }
-    #console { height: 12; }
-    .narrow #console { height: 9; }
-    .narrow #frames, .narrow #tensors, .narrow #heat { height: 1fr; }
+    .narrow #tensors, .narrow #heat { height: 1fr; }
     #entry { height: 1; }
     #lead { width: auto; text-style: bold; }
     #prompt { width: 1fr; }
@@ -151,7 +154,7 @@ class Face(App[int]):
         self._code = GOOD
         self._last = ""
         self._doing, self._begun = "", 0.0
-        self._zoomed = False
+        self._zoomed, self._room = False, Size(*_WIDE)
         self._tensor_looks = TensorLooks()
         self._wanted: list[TensorId] = []
         self._pictured: tuple[TensorId, Slice | None, int, int] | None = None
@@ -201,15 +204,18 @@ class Face(App[int]):
 
     def on_resize(self, event: events.Resize) -> None:
         """All panes, or one of them where there is little room."""
+        self._room = event.size
         self._arrange()
 
     def _arrange(self) -> None:
-        width, height = self.size
+        width, height = self._room
         narrow = self._zoomed or width < _WIDE[0] or height < _WIDE[1]
         self.screen.set_class(narrow, "narrow")
         for pane in self._panes[:-1]:
             pane.display = not narrow or pane is self._shown
         self.query_one("#right").display = not narrow or self._shown is not self.listing
+        self.console_pane.styles.height = _CONSOLE if not narrow else max(min(height * 2 // 5, _CONSOLE - 3), 3)
+        self.frames.styles.height = "1fr" if narrow else min(self.frames.count() + 1, _FRAMES)
 
     def _show(self, looked: Look) -> None:
         """A position in all panes."""
@@ -218,6 +224,7 @@ class Face(App[int]):
         self.listing.show(looked)
         self.frames.show(looked)
         self.tensors.show(looked)
+        self._arrange()
         self.console_pane.lead.update(prompt(looked.where))
         self._tick()
 

@@ -305,7 +305,8 @@ def _numbers(*texts: str) -> str:
 
 
 def _fit(text: str, room: int) -> str:
-    return f"{text:<{room}}" if len(text) <= room else f"{text[: room - 1]}{CUT}"
+    """A text in so many characters; names that are longer differ in their ends."""
+    return f"{text:<{room}}" if len(text) <= room else f"{CUT}{text[1 - room :]}"
 
 
 class TensorsPane(Lines):

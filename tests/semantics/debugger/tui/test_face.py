@@ -87,6 +87,10 @@ class Person:
     def _post(self, key: str) -> None:
         self.face.post_message(Key(key, key if len(key) == 1 else None))
 
+    async def resize(self, width: int, height: int) -> None:
+        await self._pilot.resize_terminal(width, height)
+        await self.rest()
+
     async def click(self, widget: Widget, x: int, y: int) -> None:
         await self._pilot.click(widget, (x, y))
         await self.rest()
@@ -266,6 +270,22 @@ def test_tab_goes_round_all_panes_also_those_that_are_not_shown() -> None:
                 assert face.focused is not None and face.focused.region
                 await person.press(key)
             assert seen == [panes[0], *(reversed(panes[1:]) if back else panes[1:])]
+
+    shown(nested(), SMALL, story)
+
+
+def test_the_panes_fit_terminals_of_all_sizes() -> None:
+    async def story(person: Person) -> None:
+        face = person.face
+        for size, panes in (((140, 45), 4), ((109, 45), 1), ((80, 24), 1), ((40, 10), 1), ((20, 6), 1), ((200, 50), 4)):
+            await person.resize(*size)
+            shown = [it for it in (face.listing, face.frames, face.tensors, face.heat) if it.region]
+            assert len(shown) == panes and face.console_pane.line.region.bottom <= size[1], size
+            assert all(len(line) <= size[0] for line in screen(face).splitlines())
+        await person.press("z")
+        assert face.listing.region.width == 200 and not face.heat.region
+        await person.press("z")
+        assert face.heat.region
 
     shown(nested(), SMALL, story)
 
