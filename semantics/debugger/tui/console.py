@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from itertools import takewhile
 from typing import ClassVar, Final
 
@@ -44,7 +44,7 @@ class Output(Lines):
 
 
 class Prompt(Input):
-    """The line that is typed. Completion asks for the words that its last word may become."""
+    """The line that is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "earlier(-1)", show=False),
@@ -60,12 +60,12 @@ class Prompt(Input):
             super().__init__()
             self.line = line
 
-    class Offered(Message):
-        """Words that may stand there."""
+    class Wanted(Message):
+        """The words are wanted that the last word of a text may become."""
 
-        def __init__(self, words: tuple[str, ...]) -> None:
+        def __init__(self, front: str) -> None:
             super().__init__()
-            self.words = words
+            self.front = front
 
     class Left(Message):
         """Keys are to go elsewhere: onward to the next pane, or back."""
@@ -74,9 +74,9 @@ class Prompt(Input):
             super().__init__()
             self.onward = onward
 
-    def __init__(self, typed: list[str], complete: Callable[[str], Awaitable[tuple[str, ...]]]) -> None:
+    def __init__(self, typed: list[str]) -> None:
         super().__init__(id="prompt", compact=True, select_on_focus=False)
-        self.typed, self._complete = typed, complete
+        self.typed = typed
         self._at = len(typed)
         self._draft = ""
 
@@ -100,25 +100,27 @@ class Prompt(Input):
         self.value = self._draft if self._at == len(self.typed) else self.typed[self._at]
         self.cursor_position = len(self.value)
 
-    async def action_complete(self) -> None:
+    def action_complete(self) -> None:
         """Complete the word before the cursor; an empty line is left instead."""
-        if not self.value:
+        if self.value:
+            self.post_message(self.Wanted(self.value[: self.cursor_position]))
+        else:
             self.post_message(self.Left(onward=True))
-            return
-        front, rest = self.value[: self.cursor_position], self.value[self.cursor_position :]
-        words = await self._complete(front)
+
+    def completed(self, front: str, words: tuple[str, ...]) -> bool:
+        """Completes the line as far as all words agree that its last word may become, where it still begins with
+        `front`; False where that is not further."""
         if front != self.value[: self.cursor_position] or not words:
-            return
+            return True
+        rest = self.value[self.cursor_position :]
         head = front[: len(front) - len(front.rpartition(" ")[2])]
-        least, greatest = min(words), max(words)
-        same = takewhile(lambda pair: pair[0] == pair[1], zip(least, greatest, strict=False))
+        same = takewhile(lambda pair: pair[0] == pair[1], zip(min(words), max(words), strict=False))
         word = "".join(letter for letter, _ in same)
         if len(words) == 1 and not word.endswith("/"):
             word += " "
-        if head + word == front:
-            self.post_message(self.Offered(words))
         self.value = f"{head}{word}{rest}"
         self.cursor_position = len(head + word)
+        return head + word != front
 
     def action_leave(self) -> None:
         """Keys go to the panes again."""
@@ -128,9 +130,9 @@ class Prompt(Input):
 class Console(Vertical):
     """The output above the line."""
 
-    def __init__(self, typed: list[str], complete: Callable[[str], Awaitable[tuple[str, ...]]]) -> None:
+    def __init__(self, typed: list[str]) -> None:
         super().__init__(id="console")
-        self.output, self.line = Output("output"), Prompt(typed, complete)
+        self.output, self.line = Output("output"), Prompt(typed)
         self.lead = Static("", id="lead", markup=False)
 
     def compose(self) -> ComposeResult:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -18,6 +18,7 @@ from textual.geometry import Size
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input, Static
+from textual.worker import Worker, WorkerState
 
 from ...errors import InternalError
 from ...model.graph import TensorId
@@ -33,7 +34,7 @@ from .looks import Look, TensorLook, TensorLooks, look, value_here, words_for
 from .panes import Ask, AskAbout, FramesPane, Lines, ListingPane, TensorsPane
 from .thread import Aborted, WorkThread
 
-_WIDE: Final = (110, 30)
+_WIDE: Final = (116, 30)
 """The size from which on all panes are shown at once; below it one of them above the console."""
 _CONSOLE: Final = 12
 """Lines of the console, with its edge and the line that is typed."""
@@ -103,7 +104,7 @@ class Face(App[int]):
     CSS = """
     Screen { layout: vertical; }
     #body { height: 1fr; }
-    #listing { width: 6fr; }
+    #listing { width: 5fr; }
     #right { width: 7fr; }
     .narrow #listing, .narrow #right { width: 1fr; }
     Lines, HeatMap { width: 1fr; height: 1fr; border-top: solid ansi_bright_black; overflow-x: hidden;
@@ -163,7 +164,7 @@ class Face(App[int]):
         self.frames = FramesPane("frames", self.looked)
         self.tensors = TensorsPane("tensors", self.looked, self._want)
         self.heat = HeatMap("heat", self.looked, self._picture)
-        self.console_pane = Console(typed, self._completions)
+        self.console_pane = Console(typed)
         self.finder = Input(id="find", compact=True, select_on_focus=False)
         self._panes: tuple[Widget, ...] = (
             self.listing, self.frames, self.tensors, self.heat, self.console_pane.line,
@@ -200,7 +201,7 @@ class Face(App[int]):
         self.listing.focus()
         self._show(self.looked)
         self.listing.to(self.looked.where.line - 1)
-        self.call_after_refresh(lambda: self.run_worker(self._begin()))
+        self.call_after_refresh(lambda: self._go(self._begin()))
 
     def on_resize(self, event: events.Resize) -> None:
         """All panes, or one of them where there is little room."""
@@ -356,7 +357,7 @@ class Face(App[int]):
             words = await self.work.do(lambda: words_for(session, message.tensor))
             self._say(f"{message.command} {words}{message.element}")
 
-        self.run_worker(ask())
+        self._go(ask())
 
     def on_prompt_said(self, message: Prompt.Said) -> None:
         """A line was typed; an empty one repeats the last move."""
@@ -368,9 +369,17 @@ class Face(App[int]):
             self._last = text if repeats(self.looked.session, text) else ""
             self._say(text)
 
-    def on_prompt_offered(self, message: Prompt.Offered) -> None:
-        """What a word may become."""
-        self.console_pane.offer(message.words)
+    def on_prompt_wanted(self, message: Prompt.Wanted) -> None:
+        """What a word may become; the words are shown where they do not agree."""
+        session, front = self.looked.session, message.front
+
+        async def complete() -> None:
+            words = await self.work.do(lambda: completions(session, front))
+            if not self.console_pane.line.completed(front, words):
+                self.console_pane.offer(words)
+
+        if not self._doing:
+            self._go(complete())
 
     def on_prompt_left(self, message: Prompt.Left) -> None:
         """To the next pane, or back to the one before."""
@@ -381,19 +390,24 @@ class Face(App[int]):
         else:
             self._shown.focus()
 
-    async def _completions(self, front: str) -> tuple[str, ...]:
-        session = self.looked.session
-        return () if self._doing else await self.work.do(lambda: completions(session, front))
-
     def _say(self, line: str) -> None:
         """Does a command line, unless one is being done."""
         if not self._doing:
             self._start(line)
-            self.run_worker(self._do(line))
+            self._go(self._do(line))
 
     def _start(self, what: str) -> None:
         self._doing, self._begun = what, time.monotonic()
         self.pause.asked, self.pause.running = False, True
+
+    def _go(self, work: Coroutine[None, None, object]) -> None:
+        self.run_worker(work, exit_on_error=False)
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A defect ends the face, and is told where the command line tells it."""
+        if event.state is WorkerState.ERROR and isinstance(event.worker.error, Exception):
+            self.failure = event.worker.error
+            self.exit()
 
     async def _begin(self) -> None:
         """The settings, then the script."""
@@ -426,10 +440,6 @@ class Face(App[int]):
         except Aborted:
             unchanged = ": the position is unchanged" if doing.session is before else ""
             doing.said.append(([f"interrupted{unchanged}"], "bold"))
-        except Exception as error:  # a defect: told where the command line tells it
-            self.failure = error
-            self.exit()
-            return
         for said, how in doing.said:
             self.console_pane.output.write(said, how)
         looked = await self.work.do(lambda: look(doing.session))
@@ -444,7 +454,7 @@ class Face(App[int]):
         self._wanted += tensors
         if "looks" not in self._working:
             self._working.add("looks")
-            self.call_later(lambda: self.run_worker(self._fill()))
+            self.call_later(lambda: self._go(self._fill()))
 
     def _looks(self, session: Session, tensors: Sequence[TensorId]) -> dict[TensorId, TensorLook]:
         return {t: self._tensor_looks.of(session, t) for t in tensors}
@@ -468,7 +478,7 @@ class Face(App[int]):
         self._pictured = tensor, wanted, rows, columns
         if "picture" not in self._working:
             self._working.add("picture")
-            self.call_later(lambda: self.run_worker(self._draw()))
+            self.call_later(lambda: self._go(self._draw()))
 
     async def _draw(self) -> None:
         """The picture that was asked for last."""

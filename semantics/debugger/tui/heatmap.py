@@ -31,6 +31,8 @@ _COLD: Final = ((70, 140, 255), (70, 70, 70), (255, 90, 50))
 """From the most negative number by zero to the greatest."""
 _WARM: Final = ((35, 30, 90), (30, 150, 130), (250, 230, 70))
 """From the least number to the greatest, where all have one sign."""
+_ROOMY: Final = 76
+"""Columns from which on the legend has five numbers, in place of three."""
 _AROUND: Final = 4
 """Lines beside the picture: two captions, the legend, the cell of the cursor."""
 
@@ -64,6 +66,8 @@ class HeatMap(Widget, can_focus=True):
         self._slices: dict[TensorId, Slice] = {}
         self._axis = 0
         self._cell = (0, 0)
+        self._waiting = False
+        """True where the picture is of an earlier position, until the new one is made."""
 
     # ---- What is shown ----------------------------------------------------------------------------
 
@@ -79,20 +83,21 @@ class HeatMap(Widget, can_focus=True):
     def _title(self) -> None:
         mark = "[*] " if self.has_focus else ""
         shown = "" if self.tensor is None else f"  {name_of(self.look.session, self.tensor)}"
-        self.border_title = Content(f"{mark}4 heat map{shown}")
+        self.border_title = Content(f"{mark}4 heat map{shown}{'  (drawing)' if self._waiting else ''}")
 
     def show(self, look: Look, tensor: TensorId | None) -> None:
         """Another position, or another tensor."""
         if tensor != self.tensor:
             self.grid, self._cell, self._axis = "", (0, 0), 0
         self.look, self.tensor = look, tensor
-        self._title()
         self._again()
 
     def _again(self) -> None:
         height, width = self.content_size.height - _AROUND, self.content_size.width // 2
         if self.tensor is not None and height > 0 and width > 0:
+            self._waiting = True
             self._ask(self.tensor, self._slices.get(self.tensor), height, width)
+        self._title()
         self.refresh()
 
     def on_resize(self) -> None:
@@ -102,7 +107,8 @@ class HeatMap(Widget, can_focus=True):
     def got(self, look: Look, tensor: TensorId, made: Grid | str) -> None:
         """A picture that was asked for, where it is still wanted; or why there is none."""
         if look is self.look and tensor == self.tensor:
-            self.grid = made
+            self.grid, self._waiting = made, False
+            self._title()
             if isinstance(made, Grid):
                 self._slices[tensor] = made.slice
                 rows, columns = made.cells.shape
@@ -144,17 +150,17 @@ class HeatMap(Widget, can_focus=True):
             if axis in free:
                 parts.append((str(at), Style(reverse=free[self._axis % len(free)] == axis)))
             else:
-                parts.append(("down" if axis == wanted.down else "across", Style()))
+                parts.append(("across" if axis == wanted.across else "down", Style()))
         return [*shown, *parts, ("]", Style())]
 
     def _fixed(self, made: Grid) -> list[int]:
         return [i for i in range(len(made.slice.index)) if i not in (made.slice.down, made.slice.across)]
 
     def _caption(self, made: Grid) -> str:
-        if made.block == (1, 1):
-            return "one cell is one element"
         down, across = made.block
-        return f"one cell is the {made.slice.way} of {down} x {across} elements"
+        of = f"the {made.slice.way} of {down} x {across} elements" if made.block != (1, 1) else "one element"
+        ends = "" if made.least is None else f"; min {made.least:.4g} max {made.greatest:.4g}"
+        return f"a cell is {of}{ends}"
 
     def _colours(self) -> bool:
         return not self.app.no_color and self.app.console.color_system in ("256", "truecolor")
@@ -178,18 +184,17 @@ class HeatMap(Widget, can_focus=True):
         return f"{_RAMP[round(size * (len(_RAMP) - 1))]}{sign}", Style()
 
     def _legend(self, made: Grid) -> list[tuple[str, Style]]:
-        """Numbers along the scale, and how many elements are not finite."""
+        """How many elements are not finite, and numbers along the scale."""
         parts: list[tuple[str, Style]] = []
+        for kind, name, count in zip((NAN, INF, MINUS_INF), ("NaN", "inf", "-inf"), made.counts, strict=True):
+            parts += [(_GLYPHS[kind], _WILD[kind]), (f" {name} {count}  ", Style())] if count else []
         if made.least is not None and made.greatest is not None:
             size = max(-made.least, made.greatest)
             low, high = (-size, size) if made.least < 0 < made.greatest else (made.least, made.greatest)
-            ticks = 5 if low < high else 1
-            for step in range(ticks):
-                value = low + (high - low) * step / 4
+            steps = 4 if self.content_size.width >= _ROOMY else 2
+            for step in range(steps + 1 if low < high else 1):
+                value = low + (high - low) * step / steps
                 parts += [self._number(made, value), (f" {value:.3g} ", Style())]
-            parts.append((f" min {made.least:.4g} max {made.greatest:.4g}", Style(dim=True)))
-        for kind, name, count in zip((NAN, INF, MINUS_INF), ("NaN", "inf", "-inf"), made.counts, strict=True):
-            parts += [("  ", Style()), (_GLYPHS[kind], _WILD[kind]), (f" {name} {count}", Style())] if count else []
         return parts
 
     def _under(self, made: Grid) -> str:

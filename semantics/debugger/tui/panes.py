@@ -304,9 +304,11 @@ def _numbers(*texts: str) -> str:
     return "".join(f"{it:>{_NUMBER}}" for it in texts)
 
 
-def _fit(text: str, room: int) -> str:
-    """A text in so many characters; names that are longer differ in their ends."""
-    return f"{text:<{room}}" if len(text) <= room else f"{CUT}{text[1 - room :]}"
+def _fit(text: str, room: int, *, end: bool = False) -> str:
+    """A text in so many characters. end: of a longer one the end is kept, in which names differ."""
+    if len(text) <= room:
+        return f"{text:<{room}}"
+    return f"{CUT}{text[1 - room :]}" if end else f"{text[: room - 1]}{CUT}"
 
 
 class TensorsPane(Lines):
@@ -391,7 +393,7 @@ class TensorsPane(Lines):
         names, types = self._rooms(width)
         how = "bold green" if new else ""
         name, kind = name_of(self.look.session, t), type_here(self.look, t)
-        start = [(f"{front}{_fit(name, names)} ", how), (f"{_fit(kind, types)} ", "")]
+        start = [(f"{front}{_fit(name, names, end=True)} ", how), (f"{_fit(kind, types)} ", "")]
         if look is None:
             return (*start, (CUT, "dim"))
         wild = _fit(_marks(look.nan, look.inf), _MARKS)
@@ -400,7 +402,7 @@ class TensorsPane(Lines):
 
     def _rooms(self, width: int) -> tuple[int, int]:
         """The widths of names and types; the headings are above them."""
-        room = max(width - 4 - _MARKS - 3 * _NUMBER, 24)
+        room = max(width - 4 - _MARKS - 3 * _NUMBER, 16)
         types = min(room * 4 // 7, _LONGEST)
         names = min(room - types, _LONGEST)
         self.heading = f"  {_fit('name', names)} {_fit('type', types)} {'':{_MARKS}}{_numbers('min', 'max', 'mean')}"

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Event
@@ -288,6 +288,25 @@ def test_the_panes_fit_terminals_of_all_sizes() -> None:
         assert face.heat.region
 
     shown(nested(), SMALL, story)
+
+
+def test_a_defect_ends_the_face_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(*_: object) -> None:
+        raise ZeroDivisionError
+
+    keys = {"outcomes": "n", "grid": "4", "words_for": "4e", "completions": ("5", "x", "tab")}
+    for name, (*before, last) in keys.items():
+
+        async def story(person: Person, before: Sequence[str] = before, last: str = last) -> None:
+            await person.press(*before)
+            await person.begin(last)
+            async with asyncio.timeout(60):
+                while person.face.failure is None:
+                    await asyncio.sleep(0.01)
+
+        with monkeypatch.context() as planted:
+            planted.setattr(face_module, name, wrong)
+            assert isinstance(shown(nested(), SMALL, story).face.failure, ZeroDivisionError), name
 
 
 def test_lines_are_found_clicked_and_run_to() -> None:
