@@ -159,7 +159,7 @@ class Face(App[int]):
         self._tensor_looks = TensorLooks()
         self._wanted: list[TensorId] = []
         self._pictured: tuple[TensorId, Slice | None, int, int] | None = None
-        self._working: set[str] = set()
+        self._working = {"script"}
         self.listing = ListingPane("listing", self.looked)
         self.frames = FramesPane("frames", self.looked)
         self.tensors = TensorsPane("tensors", self.looked, self._want)
@@ -424,6 +424,7 @@ class Face(App[int]):
             self._code = max(self._code, doing.code)
             if doing.over or doing.code == REFUSED or self.pause.asked:
                 break
+        self._working.discard("script")
 
     async def _do(self, text: str) -> _Doing:
         """A command line, from its echo to the new position."""
