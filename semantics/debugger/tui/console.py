@@ -47,10 +47,10 @@ class Prompt(Input):
     """The line that is typed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up", "earlier(-1)", show=False),
-        Binding("down", "earlier(1)", show=False),
-        Binding("tab", "complete", "complete"),
-        Binding("escape", "leave", "leave the line"),
+        Binding("up", "earlier(-1)"),
+        Binding("down", "earlier(1)"),
+        Binding("tab", "complete"),
+        Binding("escape", "leave"),
     ]
 
     class Said(Message):

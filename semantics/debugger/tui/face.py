@@ -25,7 +25,7 @@ from ...model.graph import TensorId
 from ..commands.table import completions
 from ..display.answers import Answer, Quit, Refusal, Stop
 from ..display.rendering import lines, prompt
-from ..repl import GOOD, NARROWEST, REFUSED, Pause, code_of, outcomes, repeats, settings, typed_before
+from ..repl import GOOD, NARROWEST, REFUSED, code_of, outcomes, repeats, settings, typed_before
 from ..session.session import Session
 from .console import Console, Prompt
 from .grid import Grid, Slice, grid
@@ -44,23 +44,28 @@ _BATCH: Final = 8
 """Tensors that are looked at together, before a command has its turn."""
 _PHASES: Final = ("", ", selected", ", read", ", applied", ", written")
 
-HELP: Final = (
-    "Moves          n next      s step      c continue          F finish            i one phase",
-    "  backwards    N           S           C or r              u until (listing)   I",
-    "Panes          Tab, Shift-Tab, 1 listing  2 frames  3 tensors  4 heat map  5 command line",
-    "               z one pane alone, or all   arrows, PageUp, PageDown, Home, End, hjkl, the mouse",
-    "Search         / in the pane: a text; among the tensors a filter, as text or glob; Enter again: the next one",
-    "Command line   : or 5; Tab completes, up and down: earlier lines, PageUp: what was said, Escape leaves",
-    "               an empty line repeats the last move; `help` lists the commands, `help break` tells one",
-    "Listing        b, Space or a click on the number: a breakpoint; Enter or u: run to the line",
-    "Frames         Enter looks at a frame, or goes to a timeline",
-    "Tensors        Enter prints, w who wrote it, f follow what is written; + was written by the last step",
-    "Heat map       arrows: the cell; w why it is NaN or infinite, e explain, o origin, Enter print",
-    "               x y which axes are shown, [ ] choose another axis, - + its position, m mean or magnitude",
-    "               NN a NaN in the cell, +I an infinity, -I minus infinity",
-    "Running        Escape or Ctrl-C stands still after the step at hand; once more ends the command",
-    "Ends           q quits. With the mouse, Shift and drag selects text in most terminals",
-)
+HELP: Final = """\
+Moves      n next   s step   c continue   i one phase   F finish
+           N        S        C or r       I             backwards
+Panes      1 listing   2 frames   3 tensors   4 heat map   5 command line
+           Tab, Shift-Tab: the next one, the one before   z one alone, or all
+           arrows, hjkl, PageUp, PageDown, Home, End, or the mouse
+Search     / a text, / Enter the next; for tensors a part of a name, or a glob
+Commands   : or 5 to type one; `help` lists them
+           Tab completes, Up an earlier line, Enter without one: the last move
+           PageUp what was said before, Escape back to the pane
+Listing    b, Space or a click on the number: a breakpoint
+           u or Enter: run to the line
+Frames     Enter: look at the frame, or go to the timeline
+Tensors    Enter print, w who wrote it, f follow what is written
+           + the last step wrote it, N and I: so many NaN and infinities
+Heat map   arrows: the cell; Enter print, e explain, o origin
+           w why it is NaN or infinite
+           x y other axes across and down, m mean or largest magnitude
+           [ ] another one of the other axes, - + the position on it
+           NN there is a NaN in the cell, +I infinity, -I minus infinity
+Running    Escape or Ctrl-C: stop after the step; once more: end at once
+q quits. In most terminals Shift and drag selects text."""
 
 
 @dataclass(slots=True)
@@ -79,7 +84,7 @@ class Help(ModalScreen[None]):
     def compose(self) -> ComposeResult:
         """Its text."""
         with VerticalScroll(id="help"):
-            yield Static("\n".join(HELP), markup=False)
+            yield Static(HELP, markup=False)
 
     def on_key(self, event: events.Key) -> None:
         """Close, unless the text is scrolled."""
@@ -120,7 +125,7 @@ class Face(App[int]):
     #status { height: 1; text-style: reverse; text-wrap: nowrap; text-overflow: ellipsis; }
     #keys { height: 1; text-wrap: nowrap; text-overflow: ellipsis; color: ansi_bright_black; }
     Help { align: center middle; }
-    #help { width: 116; max-width: 100%; height: auto; max-height: 100%; border: solid ansi_green; }
+    #help { width: 80; max-width: 100%; height: auto; max-height: 100%; border: solid ansi_green; }
     """
     ENABLE_COMMAND_PALETTE = False
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -147,9 +152,10 @@ class Face(App[int]):
     def __init__(self, session: Session, typed: list[str], script: Sequence[str], rc: Path | None) -> None:
         super().__init__(ansi_color=True)  # before NO_COLOR is minded, which would else make all black
         self.theme = "ansi-dark"
-        self.pause = Pause()
+        self.stopping = False
+        """True where what runs is asked to stand still."""
         self.work = WorkThread()
-        self.looked = look(replace(session, interrupted=lambda: self.pause.asked))
+        self.looked = look(replace(session, interrupted=lambda: self.stopping))
         self.failure: Exception | None = None
         self._script, self._rc = script, rc
         self._code = GOOD
@@ -232,7 +238,7 @@ class Face(App[int]):
     def _tick(self) -> None:
         status = self.query_one("#status", Static)
         if self._doing:
-            ending = "stopping, Escape again ends the command" if self.pause.asked else "Escape stops it"
+            ending = "stopping, Escape again ends the command" if self.stopping else "Escape stops it"
             seconds = time.monotonic() - self._begun
             known = self.looked.session.history.last
             status.update(f" running {self._doing}: step {known}, {seconds:.0f} s; {ending}")
@@ -250,11 +256,10 @@ class Face(App[int]):
         status.update(" " + "  |  ".join(it for it in parts if it))
 
     def on_descendant_focus(self) -> None:
-        """Which keys there are."""
-        self._hint()
-
-    def _hint(self) -> None:
+        """Which keys there are, and which pane Escape goes back to."""
         pane = self.focused
+        if pane in self._panes[:-1] and pane is not None:
+            self._shown = pane
         own = {
             self.listing: "b break  u until",
             self.frames: "Enter look at it",
@@ -287,8 +292,6 @@ class Face(App[int]):
     def action_zoom(self) -> None:
         """One pane alone, or all."""
         self._zoomed = not self._zoomed
-        if self.focused in self._panes[:-1] and self.focused is not None:
-            self._shown = self.focused
         self._arrange()
 
     def action_keys(self) -> None:
@@ -297,7 +300,7 @@ class Face(App[int]):
 
     async def action_quit(self) -> None:
         """The end of the session."""
-        self.pause.asked = True
+        self.stopping = True
         self.exit(self._code)
 
     def action_interrupt(self) -> None:
@@ -307,8 +310,8 @@ class Face(App[int]):
         elif not self._doing:
             self.console_pane.line.value = ""
             self._last = ""
-        elif not self.pause.asked:
-            self.pause.asked = True
+        elif not self.stopping:
+            self.stopping = True
         else:
             self.work.abort()
         self._tick()
@@ -357,7 +360,8 @@ class Face(App[int]):
             words = await self.work.do(lambda: words_for(session, message.tensor))
             self._say(f"{message.command} {words}{message.element}")
 
-        self._go(ask())
+        if not self._doing:
+            self._go(ask())
 
     def on_prompt_said(self, message: Prompt.Said) -> None:
         """A line was typed; an empty one repeats the last move."""
@@ -398,7 +402,7 @@ class Face(App[int]):
 
     def _start(self, what: str) -> None:
         self._doing, self._begun = what, time.monotonic()
-        self.pause.asked, self.pause.running = False, True
+        self.stopping = False
 
     def _go(self, work: Coroutine[None, None, object]) -> None:
         self.run_worker(work, exit_on_error=False)
@@ -422,7 +426,7 @@ class Face(App[int]):
             self._start(text)
             doing = await self._do(text)
             self._code = max(self._code, doing.code)
-            if doing.over or doing.code == REFUSED or self.pause.asked:
+            if doing.over or doing.code == REFUSED or self.stopping:
                 break
         self._working.discard("script")
 
@@ -444,7 +448,7 @@ class Face(App[int]):
         for said, how in doing.said:
             self.console_pane.output.write(said, how)
         looked = await self.work.do(lambda: look(doing.session))
-        self._doing, self.pause.running = "", False
+        self._doing = ""
         self._show(looked)
         if doing.over:
             self.exit(self._code)

@@ -41,21 +41,21 @@ class HeatMap(Widget, can_focus=True):
     """A picture of the tensor that is chosen. ask: to have a picture made of a slice, in so many cells."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1,0)", show=False),
-        Binding("down,j", "move(1,0)", show=False),
-        Binding("left,h", "move(0,-1)", show=False),
-        Binding("right,l", "move(0,1)", show=False),
-        Binding("w", "why", "why"),
-        Binding("e", "about('explain')", "explain"),
-        Binding("o", "about('origin')", "origin"),
-        Binding("left_square_bracket", "axis(-1)", "[ ] axis", key_display="[ ]"),
-        Binding("right_square_bracket", "axis(1)", show=False),
-        Binding("minus", "index(-1)", "- + index", key_display="- +"),
-        Binding("plus,equals_sign", "index(1)", show=False),
-        Binding("x", "turn('across')", "x y axes", key_display="x y"),
-        Binding("y", "turn('down')", show=False),
-        Binding("m", "way", "mean"),
-        Binding("enter", "about('print')", show=False),
+        Binding("up,k", "move(-1,0)"),
+        Binding("down,j", "move(1,0)"),
+        Binding("left,h", "move(0,-1)"),
+        Binding("right,l", "move(0,1)"),
+        Binding("w", "why"),
+        Binding("e", "about('explain')"),
+        Binding("o", "about('origin')"),
+        Binding("left_square_bracket", "axis(-1)"),
+        Binding("right_square_bracket", "axis(1)"),
+        Binding("minus", "index(-1)"),
+        Binding("plus,equals_sign", "index(1)"),
+        Binding("x", "turn('across')"),
+        Binding("y", "turn('down')"),
+        Binding("m", "way"),
+        Binding("enter", "about('print')"),
     ]
 
     def __init__(self, name: str, look: Look, ask: Callable[[TensorId, Slice | None, int, int], None]) -> None:

@@ -34,14 +34,14 @@ class Lines(ScrollView, can_focus=True):
     """A pane of lines, one of which has the cursor. Lines are made by `line`, when they come into sight."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("up,k", "move(-1)", show=False),
-        Binding("down,j", "move(1)", show=False),
-        Binding("pageup,ctrl+b", "page(-1)", show=False),
-        Binding("pagedown,ctrl+f", "page(1)", show=False),
-        Binding("home,g", "end(-1)", show=False),
-        Binding("end,G", "end(1)", show=False),
-        Binding("left,h", "shift(-8)", show=False),
-        Binding("right,l", "shift(8)", show=False),
+        Binding("up,k", "move(-1)"),
+        Binding("down,j", "move(1)"),
+        Binding("pageup,ctrl+b", "page(-1)"),
+        Binding("pagedown,ctrl+f", "page(1)"),
+        Binding("home,g", "end(-1)"),
+        Binding("end,G", "end(1)"),
+        Binding("left,h", "shift(-8)"),
+        Binding("right,l", "shift(8)"),
     ]
     label = ""
     """The name of the pane, in its upper edge."""
@@ -184,9 +184,8 @@ class ListingPane(Lines):
     """The listing: B on lines with breakpoints, > where the execution stands."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("b,space", "breakpoint", "break"),
-        Binding("u", "until", "until"),
-        Binding("enter", "until", "until", show=False),
+        Binding("b,space", "breakpoint"),
+        Binding("u,enter", "until"),
     ]
     label = "1 listing"
 
@@ -253,7 +252,7 @@ def _pieces(line: Line, how: str) -> list[Piece]:
 class FramesPane(Lines):
     """The frames, the innermost first, with the runs of bodies, and the timelines below."""
 
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "look at it")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose")]
     label = "2 frames"
 
     def __init__(self, name: str, look: Look) -> None:
@@ -315,9 +314,9 @@ class TensorsPane(Lines):
     """The tensors of the frame that is looked at. The cursor follows what is written until a person moves it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f", "follow", "follow"),
-        Binding("enter", "print", "print"),
-        Binding("w", "why", "who wrote"),
+        Binding("f", "follow"),
+        Binding("enter", "print"),
+        Binding("w", "why"),
     ]
     label = "3 tensors"
 
@@ -389,7 +388,6 @@ class TensorsPane(Lines):
             self._ask((t,))
         new = t in self.look.written
         front = f"{'+' if new else ' '}{'>' if number == self.cursor else ' '}"
-        name, kind = name_of(self.look.session, t), type_here(self.look, t)
         names, types = self._rooms(width)
         how = "bold green" if new else ""
         name, kind = name_of(self.look.session, t), type_here(self.look, t)

@@ -23,7 +23,7 @@ class WorkThread:
     """Jobs of one thread, which ends with the process."""
 
     def __init__(self) -> None:
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._jobs: SimpleQueue[tuple[Callable[[], None], Callable[[], None]]] = SimpleQueue()
         self._number = 0
         self._abortable = False
         Thread(target=self._serve, daemon=True).start()
@@ -38,21 +38,18 @@ class WorkThread:
                 loop.call_soon_threadsafe(lambda: None if future.done() else act())
 
         def run() -> None:
+            self._abortable = abortable
             try:
-                self._abortable = abortable
-                try:
-                    result = job()
-                finally:
-                    self._abortable = False
-            except KeyboardInterrupt:
-                deliver(lambda: future.set_exception(Aborted()))
+                result = job()
             except Exception as error:
                 raised = error
                 deliver(lambda: future.set_exception(raised))
             else:
                 deliver(lambda: future.set_result(result))
+            finally:
+                self._abortable = False
 
-        self._jobs.put(run)
+        self._jobs.put((run, lambda: deliver(lambda: future.set_exception(Aborted()))))
         return await future
 
     def abort(self) -> None:
@@ -65,7 +62,8 @@ class WorkThread:
     def _serve(self) -> None:
         self._number = get_ident()
         while True:
+            job, give_up = self._jobs.get()
             try:
-                self._jobs.get()()
-            except KeyboardInterrupt:  # it came when the job was done
-                continue
+                job()
+            except KeyboardInterrupt:  # `deliver` minds no second outcome, if this comes when the job is done
+                give_up()

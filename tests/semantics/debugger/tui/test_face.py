@@ -52,7 +52,7 @@ def screen(face: Face) -> str:
         region = widget.region
         if not widget.children and widget.display and region:
             lines = widget.render_lines(Region(0, 0, region.width, region.height))
-            for y, line in enumerate(lines, region.y):
+            for y, line in enumerate(lines[: height - region.y], region.y):
                 rows[y][region.x : region.right] = line.text.ljust(region.width)[: region.width]
     return "".join(f"{''.join(row).rstrip()}\n" for row in rows)
 
@@ -160,8 +160,11 @@ def test_the_story_of_the_readme(folder: Path, size: tuple[int, int]) -> None:
         person.look("another axis goes down, another position, the mean")
         await person.type("prnt r")
         person.look("a command that there is not")
-        await person.press("C")
-        person.look("C: back to the breakpoint")
+        await person.press("C", "i")
+        person.look("C: back to the breakpoint, i: one phase of the step")
+        await person.press("question_mark")
+        person.look("? the keys")
+        await person.press("x")
 
     check(f"readme-{size[0]}x{size[1]}", shown(classifier(folder), size, story).seen)
 
@@ -207,7 +210,7 @@ def test_what_runs_stands_still_on_request_and_the_panes_move_meanwhile() -> Non
         await person.press("S")
         assert face.looked.where.index == before.index - 1
         await person.begin("c", "q")
-        assert face.pause.asked  # what runs ends too
+        assert face.stopping  # what runs ends too
 
     person = shown(session(endless, {"x": np.ones(1, np.float32)}), SMALL, story)
     assert not [line for line in said(person) if line.endswith(") next")]
