@@ -176,6 +176,10 @@ class Face(App[int]):
             self.listing, self.frames, self.tensors, self.heat, self.console_pane.line,
         )  # fmt: skip
         self._shown: Widget = self.listing
+        self._main = Panes()
+        self._right = Vertical(self.frames, self.tensors, self.heat, id="right")
+        self._status = Static("", id="status", markup=False)
+        self._keys = Static("", id="keys", markup=False)
 
     @property
     def at_rest(self) -> bool:
@@ -186,20 +190,17 @@ class Face(App[int]):
 
     def get_default_screen(self) -> Screen[None]:
         """The screen of the panes."""
-        return Panes()
+        return self._main
 
     def compose(self) -> ComposeResult:
         """The panes."""
         with Horizontal(id="body"):
             yield self.listing
-            with Vertical(id="right"):
-                yield self.frames
-                yield self.tensors
-                yield self.heat
+            yield self._right
         yield self.console_pane
         yield self.finder
-        yield Static("", id="status", markup=False)
-        yield Static("", id="keys", markup=False)
+        yield self._status
+        yield self._keys
 
     def on_mount(self) -> None:
         """The first position, settings and script."""
@@ -217,10 +218,10 @@ class Face(App[int]):
     def _arrange(self) -> None:
         width, height = self._room
         narrow = self._zoomed or width < _WIDE[0] or height < _WIDE[1]
-        self.screen.set_class(narrow, "narrow")
+        self._main.set_class(narrow, "narrow")
         for pane in self._panes[:-1]:
             pane.display = not narrow or pane is self._shown
-        self.query_one("#right").display = not narrow or self._shown is not self.listing
+        self._right.display = not narrow or self._shown is not self.listing
         self.console_pane.styles.height = _CONSOLE if not narrow else max(min(height * 2 // 5, _CONSOLE - 3), 3)
         self.frames.styles.height = "1fr" if narrow else min(self.frames.count() + 1, _FRAMES)
 
@@ -236,12 +237,11 @@ class Face(App[int]):
         self._tick()
 
     def _tick(self) -> None:
-        status = self.query_one("#status", Static)
         if self._doing:
             ending = "stopping, Escape again ends the command" if self.stopping else "Escape stops it"
             seconds = time.monotonic() - self._begun
             known = self.looked.session.history.last
-            status.update(f" running {self._doing}: step {known}, {seconds:.0f} s; {ending}")
+            self._status.update(f" running {self._doing}: step {known}, {seconds:.0f} s; {ending}")
             return
         at = self.looked
         more = "" if at.complete else "+"
@@ -253,7 +253,7 @@ class Face(App[int]):
             f"timeline {at.timeline} of {len(at.timelines)}{edited}",
             one_line(file),
         )
-        status.update(" " + "  |  ".join(it for it in parts if it))
+        self._status.update(" " + "  |  ".join(it for it in parts if it))
 
     def on_descendant_focus(self) -> None:
         """Which keys there are, and which pane Escape goes back to."""
@@ -268,7 +268,7 @@ class Face(App[int]):
             self.console_pane.line: "Tab completes  Enter runs  PageUp earlier output  Esc leaves",
         }.get(pane, "") if pane is not None else ""  # fmt: skip
         common = "" if pane is self.console_pane.line else "  n s c N S C  / find  : line  Tab  ? help  q quit"
-        self.query_one("#keys", Static).update(f" {own}{common}")
+        self._keys.update(f" {own}{common}")
 
     # ---- Keys -----------------------------------------------------------------------------------------
 

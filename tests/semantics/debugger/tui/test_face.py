@@ -34,7 +34,7 @@ from textual.widget import Widget
 
 GOLDEN = Path(__file__).with_name("golden")
 SMALL, LARGE = (80, 24), (140, 45)
-CALM = 5
+CALM = 8
 """So many rounds of messages without anything new are rest."""
 
 
@@ -310,6 +310,17 @@ def test_a_defect_ends_the_face_and_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         with monkeypatch.context() as planted:
             planted.setattr(face_module, name, wrong)
             assert isinstance(shown(nested(), SMALL, story).face.failure, ZeroDivisionError), name
+
+
+def test_the_keys_may_be_shown_for_long_and_while_a_terminal_changes() -> None:
+    async def story(person: Person) -> None:
+        await person.press("question_mark")
+        await asyncio.sleep(0.3)  # longer than the time between two looks at what runs
+        await person.resize(*LARGE)
+        await person.press("x")
+        assert person.face.heat.region and "step 0 of 0+" in screen(person.face)
+
+    shown(nested(), SMALL, story)
 
 
 def test_lines_are_found_clicked_and_run_to() -> None:
