@@ -14,6 +14,8 @@ from . import options
 if TYPE_CHECKING:
     from ..machine.schedule import Schedule
 
+_SETTINGS = Path("~/.sonnxrc")
+
 
 @click.command()
 @click.argument("model", type=options.PATH)
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
 @click.option("--allow-py", "python", is_flag=True, help="Let `py` of scripts, pipes and aliases run Python too.")
 @click.option("--batch", is_flag=True, help="End after the scripts and commands.")
 @click.option("--no-rc", is_flag=True, help="Pass over ~/.sonnxrc, whose lines a session at a terminal begins with.")
+@click.option("--tui", is_flag=True, help="Show the session on the full screen. Needs the extra [tui].")
 @click.option("--json", "as_json", is_flag=True, help="One line of JSON for each answer.")
 @options.max_memory_option
 @options.max_steps_option
@@ -66,6 +69,7 @@ def debug(
     python: bool,
     batch: bool,
     no_rc: bool,
+    tui: bool,
     as_json: bool,
     max_memory: int | None,
     max_steps: int | None,
@@ -75,6 +79,7 @@ def debug(
     `help` shows the commands; `graph FILE.html` draws the model with the values of the step. Lines are read from the
     terminal or a pipe once the scripts are done.
     At an operator without a meaning the run is stuck: `supply` and `through` go past it, with values from outside.
+    With --tui scripts and commands run on the full screen; one that is refused ends them, and the session goes on.
     Exit code: 0 done, 1 a catch was met or the run got stuck, 2 a command was refused, unreadable input or usage.
 
     \b
@@ -87,6 +92,8 @@ def debug(
     from ..debugger.session.opening import opened
     from ..resources.process import memory_budget
 
+    if tui:
+        _check_screen(batch=batch, as_json=as_json)
     if against is None and (maps or tolerance is not None):
         raise click.UsageError("--map and --tolerance are for --against: give it too")
     lines = [f"supply every {' '.join(supplied)}"] if supplied else []
@@ -97,9 +104,14 @@ def debug(
     options.check_sizes(sizes, seed)
     reuse = allocation == "arena"
     session = opened(model, inputs, seed, schedule, sizes=sizes, reuse=reuse, budget=budget, limit=max_steps)
+    if tui:
+        from ..debugger.tui.face import run_face
+
+        script = [*((line, False) for line in lines), *((line, True) for line in commands)]
+        sys.exit(run_face(replace(session, python=python), script, None if no_rc else _SETTINGS.expanduser()))
     write = sys.stdout.write
     if not (batch or no_rc) and sys.stdin.isatty():
-        session = settings(session, Path("~/.sonnxrc").expanduser(), write)
+        session = settings(session, _SETTINGS.expanduser(), write)
     session = replace(session, python=python)
     session, code, over = run_batch(session, lines, write, json=as_json)
     if not over and code != 2:
@@ -108,6 +120,17 @@ def debug(
     if not (batch or over or code == 2):
         code = max(code, interactive(session, write, json=as_json))
     sys.exit(code)
+
+
+def _check_screen(*, batch: bool, as_json: bool) -> None:
+    """Refuse a full screen where there is none, or none is wanted."""
+    from ..debugger.tui import check_installed
+
+    if batch or as_json:
+        raise click.UsageError(f"--tui shows a session to a person: leave out {'--batch' if batch else '--json'}")
+    check_installed()
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError("--tui needs a terminal: standard input or output is none")
 
 
 def _compared(against: str, maps: tuple[str, ...], tolerance: str | None) -> str:

@@ -27,7 +27,7 @@ from .session.session import Outcome, Session, where
 from .timeline.history import Refused
 
 GOOD, FINDING, REFUSED = 0, 1, 2
-_NARROWEST: Final = 40
+NARROWEST: Final = 40
 
 Write = Callable[[str], object]
 
@@ -56,10 +56,10 @@ def batch(
             continue
         if echo and not json:
             write(f"{prompt(where(session))}{_single(text)}\n")
-        for outcome in _outcomes(session, text, typed=typed):
+        for outcome in outcomes(session, text, typed=typed):
             session = outcome.session
             show(outcome.answer, write, json=json)
-            code = max(code, _code(outcome.answer))
+            code = max(code, code_of(outcome.answer))
             if isinstance(outcome.answer, Quit):
                 return session, code, True
         if code == REFUSED:
@@ -67,7 +67,7 @@ def batch(
     return session, code, False
 
 
-def _outcomes(session: Session, line: str, *, typed: bool = False) -> Iterator[Outcome]:
+def outcomes(session: Session, line: str, *, typed: bool = False) -> Iterator[Outcome]:
     """The outcomes of the commands of a line, one after the other, and of those that follow the stops which are met;
     none comes after one that was refused or interrupted. typed: a person has typed the line, and so all commands that
     it has as they stand; what an alias or a stop says may come from a file."""
@@ -84,7 +84,8 @@ def _outcomes(session: Session, line: str, *, typed: bool = False) -> Iterator[O
         left[:0] = following(session, outcome.answer)
 
 
-def _code(answer: Answer) -> int:
+def code_of(answer: Answer) -> int:
+    """The exit code that an answer asks for."""
     met = isinstance(answer, Stop) and answer.reason in ("catch", "stuck")
     return REFUSED if isinstance(answer, Refusal) else FINDING if met else GOOD
 
@@ -101,7 +102,7 @@ def settings(session: Session, file: Path, write: Write) -> Session:
     for number, line in enumerate(rows, 1):
         if not line.strip() or line.strip().startswith("#"):
             continue
-        for outcome in _outcomes(session, line.strip()):
+        for outcome in outcomes(session, line.strip()):
             session = outcome.session
             if isinstance(outcome.answer, Refusal):
                 write(f"{quote(str(file))}, line {number}: {outcome.answer.message}\n")
@@ -129,16 +130,16 @@ def interactive(session: Session, write: Write, *, json: bool = False) -> int:
             text = line.strip() or last
             if not text or text.startswith("#"):
                 continue
-            last = text if _repeats(current[0], text) else ""
+            last = text if repeats(current[0], text) else ""
             pause.asked, pause.running = False, True
             before = current[0]
             try:
-                for outcome in _outcomes(current[0], text, typed=terminal):
+                for outcome in outcomes(current[0], text, typed=terminal):
                     current[0] = outcome.session
                     show(outcome.answer, write, json=json)
                     if isinstance(outcome.answer, Quit):
                         return code
-                    code = code if terminal else max(code, _code(outcome.answer))
+                    code = code if terminal else max(code, code_of(outcome.answer))
             except KeyboardInterrupt:
                 write(f"interrupted{': the position is unchanged' if current[0] is before else ''}\n")
             finally:
@@ -159,14 +160,15 @@ def show(answer: Answer, write: Write, *, json: bool) -> None:
 
 def _width() -> int | None:
     """The width of the terminal; None where the answers go elsewhere, and are not folded."""
-    return max(get_terminal_size().columns, _NARROWEST) if sys.stdout.isatty() else None
+    return max(get_terminal_size().columns, NARROWEST) if sys.stdout.isatty() else None
 
 
 def _single(text: str) -> str:
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
-def _repeats(session: Session, text: str) -> bool:
+def repeats(session: Session, text: str) -> bool:
+    """True where an empty line behind a line does it again."""
     try:
         return all(lookup(it)[0].moves for it in separate(session, text))
     except Refused:
@@ -203,7 +205,6 @@ def _terminal(current: list[Session], terminal: bool) -> Iterator[None]:
     if not terminal:
         yield
         return
-    file = Path.home() / ".sonnx_history"
     offered: list[str] = []
 
     def complete(text: str, number: int) -> str | None:
@@ -215,6 +216,33 @@ def _terminal(current: list[Session], terminal: bool) -> Iterator[None]:
     readline.set_completer(complete)
     readline.set_completer_delims(" ")
     readline.parse_and_bind("tab: complete")
+    with _history():
+        yield
+
+
+@contextmanager
+def typed_before() -> Iterator[list[str]]:
+    """The lines of earlier sessions, the latest one last; what is appended is kept for later sessions."""
+    try:
+        import readline
+    except ImportError:
+        yield []
+        return
+    with _history():
+        known = [readline.get_history_item(i + 1) or "" for i in range(readline.get_current_history_length())]
+        typed = list(known)
+        yield typed
+        for line in typed[len(known) :]:
+            readline.add_history(line)
+
+
+@contextmanager
+def _history() -> Iterator[None]:
+    """The history of readline is that of the file, and is written there at the end."""
+    import readline
+
+    file = Path.home() / ".sonnx_history"
+    readline.clear_history()
     with suppress(OSError):
         readline.read_history_file(file)
     try:

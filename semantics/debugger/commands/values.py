@@ -131,12 +131,13 @@ def _list(session: Session, text: str) -> Outcome:
     if not chosen:
         raise Refused(f"the listing has the lines 1 to {len(lines)}")
     here = where(session).line
-    shown = tuple(ListedLine(it.number, it.text, it.number == here, _stops_on(session, it.number)) for it in chosen)
+    shown = tuple(ListedLine(it.number, it.text, it.number == here, stops_on(session, it.number)) for it in chosen)
     after = chosen[-1].number + 1
     return Outcome(replace(session, listed=after if after <= len(lines) else 1), Listed(shown))
 
 
-def _stops_on(session: Session, number: int) -> tuple[int, ...]:
+def stops_on(session: Session, number: int) -> tuple[int, ...]:
+    """The numbers of the breakpoints on a line of the listing."""
     line = session.listing.lines[number - 1]
     return tuple(
         it.number

@@ -8,11 +8,10 @@ from typing import Final
 from sonnx.spec.terminal import one_line
 
 from ...machine.trace.format import Json
-from ...model.path import operator_text, quote
-from ...model.schemas import normal_domain
 from ..commands.table import execute
 from ..display.answers import Hit, Refusal, Stop
 from ..display.rendering import lines
+from ..inspection.scopes import frame_line, frame_name
 from ..session.motion import entry
 from ..session.session import Outcome, Session, choices
 from ..timeline.history import CallFrame, Refused
@@ -51,44 +50,15 @@ def _stack(adapter: Adapter, given: Arguments) -> Body:
 def _frame(adapter: Adapter, frames: tuple[CallFrame, ...], number: int) -> dict[str, Json]:
     """A stack frame; the line is that of the next node, of the holder or call that is under way, or the return."""
     session = adapter.session
-    line = line_of(session, frames, number)
+    line = frame_line(session, frames, number)
     shown: dict[str, Json] = {
         "id": adapter.references.to(FrameOf(number)),
-        "name": one_line(name_of(session, frames[number])),
+        "name": one_line(frame_name(session, frames[number])),
         "presentationHint": "normal",
         "canRestart": True,
         **({"line": 0, "column": 0} if not line else span_of_line(adapter, line)),
     }
     return shown if adapter.file is None else {**shown, "source": adapter.file.source}
-
-
-def line_of(session: Session, frames: tuple[CallFrame, ...], number: int) -> int:
-    """The line of a frame, counted from the innermost."""
-    place, listing = frames[number], session.listing
-    if number:
-        inner = frames[number - 1].level
-        if isinstance(inner, str):
-            return listing.of_call.get(inner, 0)
-    model, node = session.model, place.node
-    if node is None or (not number and isinstance(place.level, int) and model.nodes[node].graph != place.level):
-        return listing.of_return.get(session.state.frame.graph, 0)
-    return listing.of_node.get(node, 0)
-
-
-def name_of(session: Session, place: CallFrame) -> str:
-    """The name of a frame: main graph, call, branch or body with the number of its run."""
-    model = session.model
-    if isinstance(place.level, str):
-        return f"call {place.path}"
-    graph = model.graphs[place.level]
-    if graph.holder is None:
-        return f"graph {quote(graph.name)}{' (edited)' if session.history.label else ''}"
-    holder = model.nodes[graph.holder]
-    attribute = next((name for name, body in holder.bodies if body == place.level), "body")
-    kind = operator_text(normal_domain(holder.domain), holder.op_type)
-    named = f" {quote(holder.name)}" if holder.name else ""
-    run = "" if place.run is None else f" [run {place.run}]"
-    return f"{kind}{named} {attribute}{run}"
 
 
 # ---- Exceptions -------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ from ...machine.schedule import Ordered, Ready
 from ...machine.state import Frame, State, frames, node_path, tensor_path
 from ...machine.trace.replay import digest_of
 from ...model.graph import NodeId, TensorId
-from ...model.path import quote
+from ...model.path import operator_text, quote
+from ...model.schemas import normal_domain
 from ...model.values import Value
 from ...operators.application import Program, initializers
 from ...resources.persistent import get, items
@@ -64,6 +65,36 @@ def call_frame_of(session: Session, frame: int) -> CallFrame:
     if not 0 <= frame < len(stack):
         raise Refused(f"there are the frames 0 to {len(stack) - 1}")
     return stack[-1 - frame]
+
+
+def frame_line(session: Session, stack: tuple[CallFrame, ...], number: int) -> int:
+    """The line of a frame of a stack, whose innermost one comes first: of its next node, of the holder or call that is
+    under way, or the return; 0 for none."""
+    place, listing = stack[number], session.listing
+    if number:
+        inner = stack[number - 1].level
+        if isinstance(inner, str):
+            return listing.of_call.get(inner, 0)
+    model, node = session.model, place.node
+    if node is None or (not number and isinstance(place.level, int) and model.nodes[node].graph != place.level):
+        return listing.of_return.get(session.state.frame.graph, 0)
+    return listing.of_node.get(node, 0)
+
+
+def frame_name(session: Session, place: CallFrame) -> str:
+    """The name of a frame: main graph, call, branch or body with the number of its run."""
+    model = session.model
+    if isinstance(place.level, str):
+        return f"call {place.path}"
+    graph = model.graphs[place.level]
+    if graph.holder is None:
+        return f"graph {quote(graph.name)}{' (edited)' if session.history.label else ''}"
+    holder = model.nodes[graph.holder]
+    attribute = next((name for name, body in holder.bodies if body == place.level), "body")
+    kind = operator_text(normal_domain(holder.domain), holder.op_type)
+    named = f" {quote(holder.name)}" if holder.name else ""
+    run = "" if place.run is None else f" [run {place.run}]"
+    return f"{kind}{named} {attribute}{run}"
 
 
 def members(program: Program, level: Level) -> Members:
@@ -254,6 +285,13 @@ def _uninitialised(session: Session, place: CallFrame, frame: int, view: View) -
         return _tensor(now, t, frame, how) if get(_frame(now, place).table, t) is None else None
 
     return many(session, members(session.state.program, place.level).own, made, _name, view)
+
+
+def valued(session: Session, frame: int) -> tuple[TensorId, ...]:
+    """The tensors of a frame that have a value, those that a run writes first."""
+    place = call_frame_of(session, frame)
+    table, own = _frame(session, place).table, members(session.state.program, place.level)
+    return (*(t for t in own.own if get(table, t) is not None), *own.stored)
 
 
 # ---- The machine ------------------------------------------------------------------------------
