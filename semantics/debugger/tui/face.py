@@ -531,7 +531,7 @@ def _pictured(session: Session, t: TensorId, wanted: Slice | None, rows: int, co
 
 
 def run_face(session: Session, script: Sequence[tuple[str, bool]], rc: Path | None) -> int:
-    """Shows a session until it is left: the exit code, which is that of the script: lines, and whether a person has typed
+    """Shows a session until it is left: the exit code, that of the script: lines, and whether a person has typed
     each. rc: a file of settings.
     """
     with typed_before() as typed:
