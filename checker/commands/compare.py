@@ -67,8 +67,7 @@ def compare(
 
     \b
     Examples:
-      sonnx compare model.onnx --engine numpy --random 1 --size N=3
-      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1 --graph nodes.html
+      sonnx compare model.onnx --engine numpy --random 1 --size N=3 --graph nodes.html
       sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load

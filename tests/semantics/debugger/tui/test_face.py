@@ -219,7 +219,7 @@ def test_what_runs_stands_still_on_request_and_the_panes_move_meanwhile() -> Non
 def test_a_command_that_does_not_look_up_is_ended_at_the_second_request(monkeypatch: pytest.MonkeyPatch) -> None:
     begun = Event()
 
-    def never(found: Session, _line: str) -> Iterator[Outcome]:
+    def never(found: Session, _line: str, **_: bool) -> Iterator[Outcome]:
         begun.set()
         while True:
             time.sleep(0.001)
@@ -294,7 +294,7 @@ def test_the_panes_fit_terminals_of_all_sizes() -> None:
 
 
 def test_a_defect_ends_the_face_and_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    def wrong(*_: object) -> None:
+    def wrong(*_: object, **__: object) -> None:
         raise ZeroDivisionError
 
     keys = {"outcomes": "n", "grid": "4", "words_for": "4e", "completions": ("5", "x", "tab")}
