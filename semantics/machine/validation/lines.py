@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, NoReturn
+from typing import IO, Final, NoReturn, TypeGuard
 
 from ...errors import ModelError
 from ...model.graph import Model, ValueType
@@ -25,12 +25,10 @@ _LONGEST: Final = 1 << 28  # bytes of a line
 _BLOCK: Final = 1 << 16
 _DEEPEST: Final = 32  # of types in types
 _SHOWN: Final = 100
-_VALUE: Final = frozenset({"tensor", "type", "sha256", "length", "at"})
 _HEAD: Final = frozenset({"sonnx", "version", "model", "inputs", "stored", "schedule", "allocation", "alignment"})
 _STEP: Final = frozenset({"step", "rule", "node", "reads", "writes", "freed"})
 _ENDING: Final = frozenset({"run", "runs", "kept"})
 _END: Final = frozenset({"end", "memory", "outputs", "stuck"})
-_STUCK: Final = frozenset({"rule", "premise", "message", "node", "budget"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +50,7 @@ class Head:
     inputs: tuple[Placed, ...]
     stored: tuple[Placed, ...]
     schedule: str
+    reuse: bool
     alignment: int
     draws: int
     model: Json
@@ -190,10 +189,16 @@ def head(line: Line, path: Path) -> Head:
             and alignment > 0
         ):
             draws = content.get("draws", 0)
-            if isinstance(draws, int) and _is_number(draws):
+            if isinstance(draws, int) and not isinstance(draws, bool) and draws >= 0:
                 inputs = _values(content["inputs"], "offset", line.number)
                 return Head(
-                    inputs, _values(content["stored"], "stored", line.number), schedule, alignment, draws, model
+                    inputs,
+                    _values(content["stored"], "stored", line.number),
+                    schedule,
+                    content["allocation"] == "arena",
+                    alignment,
+                    draws,
+                    model,
                 )
     raise _malformed(f"line {line.number}")
 
@@ -206,7 +211,7 @@ def step(line: Line) -> tuple[str, str, tuple[Placed, ...], tuple[int, ...]]:
             _STEP,
             _STEP | _ENDING,
         ):
-            addresses = tuple(it for it in freed if isinstance(it, int) and _is_number(it))
+            addresses = tuple(it for it in freed if _is_number(it))
             if len(addresses) == len(freed):
                 return rule, node, _values(content["writes"], "offset", line.number), addresses
     raise _malformed(f"line {line.number}")
@@ -229,32 +234,43 @@ def _claim(stuck: Json) -> Claim | None:
     match stuck:
         case None:
             return None
-        case {"rule": str() as rule, "premise": str() as premise, "message": str(), "node": str() as node, **rest}:
-            budget = rest.get("budget")
-            if stuck.keys() == _STUCK and (budget is None or (isinstance(budget, int) and _is_number(budget))):
-                return Claim(rule, premise, node, budget)
+        case {
+            "rule": str() as rule,
+            "premise": str() as premise,
+            "message": str(),
+            "node": str() as node,
+            "budget": budget,
+            **rest,
+        } if not rest and (budget is None or _is_number(budget)):
+            return Claim(rule, premise, node, budget)
     raise _malformed("the last line")
 
 
 def _values(entries: Json, place: str, number: int) -> tuple[Placed, ...]:
+    """Values, each with the key `place`, which is offset or stored."""
     found: list[Placed] = []
     for entry in entries if isinstance(entries, list) else [None]:
         match entry:
-            case {"tensor": str() as tensor, "type": type_, "sha256": str() as sha256, "length": length, "at": at} if (
-                entry.keys() == _VALUE | {place}
-            ):
-                offset = entry[place] if place == "offset" else None
-                numbers = [it for it in (length, at, offset or 0) if isinstance(it, int) and _is_number(it)]
-                if len(numbers) == 3 and (offset is not None or entry[place] is True or place == "offset"):
-                    found.append(
-                        Placed(tensor, type_, sha256, numbers[0], numbers[1], None if offset is None else numbers[2])
-                    )
+            case {
+                "tensor": str() as tensor,
+                "type": type_,
+                "sha256": str() as sha256,
+                "length": length,
+                "at": at,
+                **rest,
+            } if rest.keys() == {place} and _is_number(length) and _is_number(at):
+                offset = rest[place]
+                if place == "offset" and _is_number(offset):
+                    found.append(Placed(tensor, type_, sha256, length, at, offset))
+                    continue
+                if place == "stored" and offset is True:
+                    found.append(Placed(tensor, type_, sha256, length, at, None))
                     continue
         raise _malformed(f"line {number}")
     return tuple(found)
 
 
-def _is_number(item: Json) -> bool:
+def _is_number(item: object) -> TypeGuard[int]:
     """A whole number from 0 on that a file of today can speak of."""
     return isinstance(item, int) and not isinstance(item, bool) and 0 <= item < 1 << 63
 
@@ -283,7 +299,7 @@ def type_from_json(data: Json, depth: int = 0) -> ValueType | None:
                 else tuple(it for it in shape if it is None or isinstance(it, str) or _is_number(it))
             )
             if (inner is None or within is not None) and (sizes is None or shape is None or len(sizes) == len(shape)):
-                return ValueType(kind, element, sizes, within)  # type: ignore[arg-type]
+                return ValueType(kind, element, sizes, within)
     return None
 
 

@@ -81,7 +81,7 @@ class State:
 
 @dataclass(slots=True)
 class Result:
-    """A value that a tensor gets. anything: the elements that may have any value by part 3, None for no such element."""
+    """A value that a tensor gets. anything: the elements that may have any value by part 3, None for no such one."""
 
     tensor: TensorId
     value: Value
@@ -525,7 +525,7 @@ def _scan_inputs(state: State, n: NodeId, how: Scanning, run: int, body: Graph, 
         it = _input(state, n, how.first + how.states + i, rule)
         at = how.length - 1 - position if how.reverse[i] else position
         if isinstance(it, np.ndarray):
-            index = (sequence, at) if how.batched else (*(slice(None),) * how.axes[i], at)
+            index: tuple[int | slice, ...] = (sequence, at) if how.batched else (*(slice(None),) * how.axes[i], at)
             values.append(np.asarray(it[index], it.dtype))
     return _results(zip(body.inputs, values, strict=False))
 

@@ -4,7 +4,7 @@ Each line must say what follows from the lines before it and from the bytes that
 
     premises   the rule of part 3 that it names applies to its node, and what it reads has the values that were written
     bytes      what it writes is what the rule gives, bit for bit, recomputed from operands read in M
-    regions    bounded, aligned and disjoint of part 4; initializers are never freed, and nothing freed is read (covered)
+    regions    bounded, aligned and disjoint of part 4; no initializer is freed, nothing freed is read (covered)
     nothing else changes: M has no bytes but those that the lines say, and every later operand is read from it
     hashes     each line has the hash of all lines before it, each value that of its bytes
     the end    no rule applies, or the run is stuck at a rule which is refused here too
@@ -156,13 +156,11 @@ class _Following:
             self._hashed(self._first)
             sizes = self._begin()
             for line in self._rest:
-                steps += "end" not in line.content
+                steps += 1
                 self._now = (str(line.content.get("rule", END)), str(line.content.get("node", "")))
                 self._hashed(line)
                 chain = line.chain
                 if "end" in line.content:
-                    steps += 1
-                    self._now = (END, "")
                     return self._over(line, steps - 1, chain, sizes)
                 self._step(line, steps)
                 if self._progress is not None:
@@ -367,6 +365,8 @@ class _Following:
 
     def _freed(self, rule: str, address: int) -> None:
         where = self._state.memory.at(address)
+        if not self._head.reuse:
+            raise Refused(rule, "the allocation is simple", "no region is free again", f"{address} is freed")
         if where is None:
             raise Refused(rule, "what is freed was in use", f"no region begins at {address}", f"{address} is freed")
         if "stored" in where.reference:
