@@ -22,9 +22,9 @@ def replay(trace: Path, model: Path, number: int | None, check: bool) -> None:
     """Execute step K of TRACE again, alone, on MODEL, and say whether it holds.
 
     The step reads the values that the trace has of it; the chain of all lines is checked too. With --check the run is
-    followed from its beginning to its end by a validator that shares nothing with the machine but the meaning of
-    operators: a trace that says anything but what the rules of part 3 give in a memory of N bytes is refused.
-    Exit code: 0 it holds, 1 it does not, 2 unreadable input or usage, or another model.
+    followed from its beginning to its end, in a memory of N bytes, by rules that are written apart from the machine:
+    the first step that is not what they give is named with its premise. Model and operators are read as a run does.
+    Exit code: 0 it holds, 1 it does not, or the run was not complete, 2 unreadable input or usage, or another model.
 
     \b
     Examples:
@@ -95,7 +95,8 @@ def _checked(trace: Path, model: Path) -> int:
         "checked: rules and premises, every byte by the operators' texts, regions (bounded, aligned, disjoint,"
         " covered), hashes, the end"
     )
-    open_ = f"; {verdict.open} elements that part 3 leaves open, taken as recorded" if verdict.open else ""
-    click.echo(f"not checked: the texts of operators, by which the run computed too{open_}")
+    click.echo("not checked: what the run took too, the texts of the operators and the reading of the model")
+    if verdict.open:
+        click.echo(f"taken as recorded: {verdict.open} elements that part 3 leaves open")
     click.echo(f"chain {verdict.chain}")
-    return 0
+    return 0 if verdict.complete else 1
