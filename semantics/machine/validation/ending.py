@@ -12,7 +12,7 @@ from ...model.graph import TensorId, ValueType
 from ...model.values import Map, Optional, Sequence, Value
 from .layout import Region, to_value
 from .lines import Claim
-from .rules import NAMES, Refused, State, is_enabled, region, tensor_path, turn, unfinished
+from .rules import ENABLED, FINISHED, NAMES, NODE, Refused, State, is_enabled, region, tensor_path, turn, unfinished
 
 AS_DECLARED: Final = "AsDeclared"
 COMPLETENESS: Final = "Completeness"
@@ -129,6 +129,10 @@ def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> 
     try:
         possible = turn(state, claim.node)
     except Refused as refused:
+        left = still_enabled(state)
+        if refused.premise == NODE or (refused.premise in (ENABLED, FINISHED) and (left or not unfinished(state))):
+            holds = f"{left} is enabled" if left else refused.holds
+            raise Refused(END, "no rule applies", holds, f"stuck at {claim.node}") from None
         if _same_rule(refused, claim):
             return f"it is stuck at {claim.node}: {refused.rule}, {refused.premise}: {refused.holds}"
         raise Refused(

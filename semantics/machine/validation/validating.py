@@ -38,6 +38,7 @@ from .lines import Head, Json, Line, Lines, Placed, canonical, difference, shown
 from .rules import COVERED, FIRE, Frame, Refused, Result, State, Turn, node_path, reads, region, tensor_path, turn
 
 SUFFIX: Final = ".values"
+_LONGEST: Final = 300  # characters of a part of a refutation
 BEGINNING: Final = "the beginning"
 CHAIN: Final = "the chain of hashes"
 BYTES: Final = "the bytes that are written"
@@ -167,7 +168,8 @@ class _Following:
                     self._progress(steps, self._end.steps)
         except Refused as refused:
             rule = self._now[0] if refused.rule in ("", FIRE) else refused.rule
-            return Refutation(steps, rule, self._now[1], refused.premise, refused.says, refused.holds)
+            node, premise, says, holds = self._now[1], refused.premise, refused.says, refused.holds
+            return Refutation(steps, *(_short(it) for it in (rule, node, premise, says, holds)))
         raise ModelError(f"{quote(str(self._lines.path))} changed while it was read")
 
     def _hashed(self, line: Line) -> None:
@@ -406,6 +408,10 @@ def _same(content: dict[str, Json], expected: dict[str, Json]) -> None:
         place, says, holds = difference(content, expected)
         premise = _SAID.get(place.split(".")[0].split("[")[0], "the form of the line")
         raise Refused("", f"{premise} ({place})" if place else premise, shown(holds), shown(says))
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def _equal(one: Buffer, other: Buffer) -> bool:

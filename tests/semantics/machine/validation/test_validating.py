@@ -74,6 +74,23 @@ def test_what_the_machine_has_done_is_valid(
     assert isinstance(found, Valid) and found.complete and found.steps > 0, found
 
 
+@pytest.mark.parametrize(
+    "attributes",
+    [
+        {"scan_input_directions": [1], "scan_output_directions": [1, 0], "scan_output_axes": [1, -1]},
+        {"scan_input_axes": [-1], "scan_output_axes": [-2, 1]},
+    ],
+)
+def test_scans_in_reverse_and_along_other_axes_are_valid(
+    models: ModuleType, tmp_path: Path, attributes: dict[str, Any]
+) -> None:
+    model = load_proto(models.scan(18, **attributes))
+    inputs = {"s0": np.ones(2, np.float32), "xs": np.array([[1, 2], [3, 5]], np.float32)}
+    path = traced(model, inputs, tmp_path / "t", meaning=models.meaning)
+    found = validate(path, model, models.meaning)
+    assert isinstance(found, Valid) and found.complete and found.steps == 9, found
+
+
 def holds_of(model: Model, path: Path, **options: Any) -> Valid | None:
     """The verdict on a run with drawn inputs; None where there is none."""
     try:
@@ -159,10 +176,13 @@ def _other_input(forgery: Forged) -> None:
     forgery.give(forgery.lines[0]["inputs"][0], np.array([4, 4], np.float32).tobytes())
 
 
-def _stuck(forgery: Forged) -> None:
-    forgery.drop(4)
-    claim = {"rule": "Step/fire", "premise": "enabled(n, M)", "message": "", "node": "/3:Sub", "budget": None}
-    forgery.lines[-1] |= {"stuck": claim, "outputs": []}
+def _stuck(node: str, rule: str = "Step/fire") -> Callable[[Forged], object]:
+    def change(forgery: Forged) -> None:
+        forgery.drop(4)
+        claim = {"rule": rule, "premise": "enabled(n, M)", "message": "", "node": node, "budget": None}
+        forgery.lines[-1] |= {"stuck": claim, "outputs": []}
+
+    return change
 
 
 def _early(forgery: Forged) -> None:
@@ -225,7 +245,11 @@ FORGERIES: dict[str, tuple[str, str, Callable[[Forged], object], int, str]] = {
     "kept with other bytes": ("loop", "simple", _kept_bytes, 3, "W in gives(n, M)"),
     "another output": ("diamond", "simple", _output, 5, "the outputs are what M has"),
     "ended early": ("diamond", "simple", _early, 4, "Completeness"),
-    "stuck where a step is possible": ("diamond", "simple", _stuck, 4, "no rule applies"),
+    "stuck where a step is possible": ("diamond", "simple", _stuck("/3:Sub"), 4, "no rule applies"),
+    "stuck at a node that has fired": ("diamond", "simple", _stuck("/0:Relu"), 4, "no rule applies"),
+    "stuck at no node": ("diamond", "simple", _stuck("/9:Relu"), 4, "no rule applies"),
+    "stuck without a value": ("diamond", "simple", _stuck("", "Completeness"), 4, "no rule applies"),
+    "stuck at a declaration": ("diamond", "simple", _stuck("", "AsDeclared"), 4, "no rule applies"),
     "more steps claimed": ("diamond", "simple", _set(-1, end=10**9), 5, "the number of steps"),
     "more bytes": ("diamond", "simple", lambda it: it.values.append(0), 5, "the bytes that are written"),
     "an input less": ("diamond", "simple", _set(0, inputs=[]), 0, "the inputs have values"),
@@ -406,6 +430,17 @@ def test_what_is_no_trace_gets_one_line(made: Callable[..., Case], text: str) ->
         with pytest.raises(ModelError) as error:
             it.verdict()
         assert "\n" not in str(error.value)
+
+
+def test_a_line_in_another_spelling_gets_one_line(made: Callable[..., Case]) -> None:
+    """A reader who takes the first of two equal keys would see another trace."""
+    it = made("diamond")
+    text = it.path.read_text()
+    for other in (text.replace('{"chain"', '{ "chain"', 1), text.replace('"node":', '"node":"/9:Relu","node":', 1)):
+        assert other != text
+        it.path.write_text(other)
+        with pytest.raises(ModelError, match="no line of a trace"):
+            it.verdict()
 
 
 def test_another_model_and_a_memory_that_is_too_large_get_one_line(
