@@ -74,14 +74,14 @@ def _checked(trace: Path, model: Path) -> int:
     from ..machine.validation.validating import Refutation, validate
     from ..model.loader import load
     from ..operators.compiled.ieee import apply
-    from ..resources.process import memory_budget, paused
+    from ..resources.process import memory_budget
 
     budget, loaded = memory_budget(None), load(model)
     check_supported(loaded)
     wrong = check_well_formed(loaded)
     if wrong is not None:
         raise ModelError(f"the model has no run: {wrong.rule} is broken: {wrong.message}")
-    with progress_bar(counted=True) as bar, paused():
+    with progress_bar(counted=True) as bar:
         verdict = validate(trace, loaded, apply, partial(bar, "steps"), budget)
     if isinstance(verdict, Refutation):
         place = ", ".join(filter(None, (verdict.rule, verdict.node)))
