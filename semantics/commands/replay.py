@@ -1,8 +1,9 @@
-"""`sonnx replay`: execute steps of a trace again, each alone."""
+"""`sonnx replay`: execute steps of a trace again, each alone, or check all of it."""
 
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import rich_click as click
@@ -16,17 +17,27 @@ from .options import PATH
 @click.option(
     "--step", "number", type=click.IntRange(min=1), metavar="K", help="The step, counted from 1. [default: all]"
 )
-def replay(trace: Path, model: Path, number: int | None) -> None:
+@click.option("--check", is_flag=True, help="Check the whole run: rules, bytes, regions of memory, hashes and the end.")
+def replay(trace: Path, model: Path, number: int | None, check: bool) -> None:
     """Execute step K of TRACE again, alone, on MODEL, and say whether it holds.
 
-    The step reads the values that the trace has of it; the chain of all lines is checked too.
-    Exit code: 0 it holds, 1 it does not, 2 unreadable input or usage, or another model.
+    The step reads the values that the trace has of it; the chain of all lines is checked too. With --check the run is
+    followed from its beginning to its end, in a memory of N bytes, by rules that are written apart from the machine:
+    the first step that is not what they give is named with its premise. Model and operators are read as a run does.
+    Exit code: 0 it holds, 1 it does not, or the run was not complete, 2 unreadable input or usage, or another model.
 
     \b
     Examples:
       sonnx replay run.jsonl model.onnx --step 3
-      sonnx replay run.jsonl model.onnx --step 1
+      sonnx replay run.jsonl model.onnx --check
     """
+    if check and number is not None:
+        raise click.UsageError("--check is of all steps: leave out --step")
+    sys.exit(_checked(trace, model) if check else _replayed(trace, model, number))
+
+
+def _replayed(trace: Path, model: Path, number: int | None) -> int:
+    """Executes a step, or each, alone; the exit code."""
     from sonnx.spec.terminal import inert
 
     from ..machine.trace.replay import read_trace
@@ -51,4 +62,41 @@ def replay(trace: Path, model: Path, number: int | None) -> None:
         equations = None if recorded.end is None else recorded.end.get("consistent")
         if isinstance(equations, int):
             click.echo(f"the run was judged consistent when it ended: {equations} equations (its own word)")
-    sys.exit(1 if failed or recorded.broken else 0)
+    return 1 if failed or recorded.broken else 0
+
+
+def _checked(trace: Path, model: Path) -> int:
+    """Checks a whole trace; the exit code."""
+    from sonnx.spec.terminal import inert, progress_bar
+
+    from ..errors import ModelError
+    from ..machine.execution import check_supported, check_well_formed
+    from ..machine.validation.validating import Refutation, validate
+    from ..model.loader import load
+    from ..operators.compiled.ieee import apply
+    from ..resources.process import memory_budget
+
+    budget, loaded = memory_budget(None), load(model)
+    check_supported(loaded)
+    wrong = check_well_formed(loaded)
+    if wrong is not None:
+        raise ModelError(f"the model has no run: {wrong.rule} is broken: {wrong.message}")
+    with progress_bar(counted=True) as bar:
+        verdict = validate(trace, loaded, apply, partial(bar, "steps"), budget)
+    if isinstance(verdict, Refutation):
+        place = ", ".join(filter(None, (verdict.rule, verdict.node)))
+        says = f", the trace says {verdict.says}" if verdict.says else ""
+        click.echo(inert(f"REFUTED at step {verdict.step} ({place}): {verdict.premise}: {verdict.holds}{says}"))
+        return 1
+    kind = "VALID" if verdict.complete else "VALID, NOT COMPLETE"
+    click.echo(f"{kind}: {verdict.steps} steps, {verdict.written} bytes written, memory {verdict.memory} bytes")
+    click.echo(inert(f"it ended since {verdict.ended}"))
+    click.echo(
+        "checked: rules and premises, every byte by the operators' texts, regions (bounded, aligned, disjoint,"
+        " covered), hashes, the end"
+    )
+    click.echo("not checked: what the run took too, the texts of the operators and the reading of the model")
+    if verdict.open:
+        click.echo(f"taken as recorded: {verdict.open} elements that part 3 leaves open")
+    click.echo(f"chain {verdict.chain}")
+    return 0 if verdict.complete else 1

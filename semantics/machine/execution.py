@@ -212,10 +212,13 @@ def _evaluated(
         observer.begun(state)
     while True:
         n, ready = next_node(state)
-        if n is None:
-            stuck = at_end(ready)
+        stuck = at_end(ready) if n is None else _limited(ready, n, limits, deadline)
+        if n is None or stuck is not None:
+            for observer in observers:
+                if stuck is not None:
+                    observer.passed(ready, stuck)
             break
-        result = _limited(ready, n, limits, deadline) or _step(ready, n, observers, young)
+        result = _step(ready, n, observers, young)
         if isinstance(result, Stuck):
             stuck = result
             break
@@ -251,10 +254,12 @@ def _step(state: State, n: NodeId, observers: tuple[Observer, ...], young: _Youn
     """The state after the transition of a node."""
     young.look()
     for phase in phases(state, n):
+        if isinstance(phase, Stuck):
+            phase = replace(phase, at=node_path(state, n))
         for observer in observers:
             observer.passed(state, phase)
         if isinstance(phase, Stuck):
-            return replace(phase, at=node_path(state, n))
+            return phase
         if isinstance(phase, Advance):
             return phase.state
         if isinstance(phase, Write):

@@ -130,7 +130,7 @@ class Observer(Protocol):
         """The run begins in this state."""
 
     def passed(self, state: State, phase: Phase | Stuck) -> None:
-        """A phase of the transition from this state is over; Stuck when it could not be."""
+        """A phase of the transition from this state is over; Stuck when it could not be, or the run ends badly."""
 
     def ended(self, state: State) -> None:
         """The run ends in this state."""

@@ -21,9 +21,7 @@ def test_the_lists_are_those_of_the_text() -> None:
     if os.environ.get("SONNX_UPDATE") == "1":
         README.write_text(proof_lists.filled(text, THEORY), encoding="utf-8")
         text = README.read_text(encoding="utf-8")
-    assert text == proof_lists.filled(text, THEORY), (
-        "make it anew: SONNX_UPDATE=1 pytest tests/proofs/test_overview.py"
-    )
+    assert text == proof_lists.filled(text, THEORY), "make it anew: SONNX_UPDATE=1 pytest tests/proofs/test_overview.py"
 
 
 def test_every_property_of_part_6_is_listed_once() -> None:

@@ -2,15 +2,17 @@
 
 The first line is the head (model, inputs, schedule), then one line for each step, then the end. Every line has the key
 `chain`: the SHA-256 of the chain of the line before, a line break, and this line as canonical JSON without `chain`.
-A value is referred to by its type, its SHA-256 and its place among the bytes (offset, length); a stored one lies in the
-model and has no place.
+A value is referred to by its type, its SHA-256, its length, its address in M (at) and its place among the bytes
+(offset); a stored one lies in the model and has no such place.
 
-    head   sonnx: trace, version, model (files with SHA-256), inputs, schedule, allocation; where a node may draw random
-           numbers also draws (their seed)
-    step   step (from 1), rule, node, reads and writes (tensor and value); where a run of a body ends also run (how the
-           paths in it begin), runs (how many there will be, null: not known) and kept (what the runs before gave)
-    end    end (the number of steps), outputs, stuck (rule and message, null when the run ended well); where the run was
-           judged and is consistent (part 6) also consistent (how many equations hold)
+    head   sonnx: trace, version, model (files with SHA-256), inputs, stored (the initializers of all graphs), schedule,
+           allocation, alignment (of the addresses); where a node may draw random numbers also draws (their seed)
+    step   step (from 1), rule, node, reads and writes (tensor and value), freed (addresses of the regions that are free
+           after the step); where a run of a body ends also run (how the paths in it begin), runs (how many there will
+           be, null: not known) and kept (what the runs before gave)
+    end    end (the number of steps), memory (N, the bytes of M), outputs, stuck (rule, premise, message, path of the
+           node, budget of bytes; null when the run ended well); where the run was judged and is consistent (part 6)
+           also consistent (how many equations hold)
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Final
 from ...errors import ModelError
 from ...model.graph import Model, ValueType
 
-VERSION: Final = 1
+VERSION: Final = 2
 SUFFIX: Final = ".values"
 """The ending of the name of the file with the bytes, behind that of the trace."""
 
@@ -33,17 +35,25 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A value of a trace: its type, SHA-256 and length of its bytes, and their offset; None for an initializer."""
+    """A value of a trace: its type, SHA-256 and length of its bytes, their address in M, and their offset in the file;
+    None for an initializer."""
 
     type: ValueType
     sha256: str
     length: int
+    at: int
     offset: int | None
 
     def to_json(self) -> dict[str, Json]:
         """The reference as a line holds it."""
         place: dict[str, Json] = {"stored": True} if self.offset is None else {"offset": self.offset}
-        return {"type": type_to_json(self.type), "sha256": self.sha256, "length": self.length, **place}
+        return {
+            "type": type_to_json(self.type),
+            "sha256": self.sha256,
+            "length": self.length,
+            "at": self.at,
+            **place,
+        }
 
 
 def canonical(line: Mapping[str, Json]) -> str:
@@ -92,8 +102,10 @@ def _shape(data: list[Json] | None) -> tuple[int | str | None, ...] | None:
 def reference_from_json(data: Json) -> Reference:
     """The inverse of `Reference.to_json`. Raises ModelError for anything else."""
     match data:
-        case {"type": type_, "sha256": str() as sha256, "length": int() as length, **rest} if length >= 0:
+        case {"type": type_, "sha256": str() as sha256, "length": int() as length, "at": int() as at, **rest} if (
+            length >= 0
+        ):
             offset = rest.get("offset")
             if (isinstance(offset, int) and offset >= 0) or (offset is None and rest.get("stored") is True):
-                return Reference(type_from_json(type_), sha256, length, offset)
+                return Reference(type_from_json(type_), sha256, length, at, offset)
     raise ModelError("the trace refers to a value in a way that cannot be read: make it again")

@@ -72,6 +72,10 @@ def read_trace(path: Path) -> Trace:
             chain = stated if isinstance(stated, str) else chain_now
             broken = broken or _unlinked(line, known, number)
             lines.append(line)
+    if lines and lines[0].get("sonnx") == "trace" and lines[0].get("version") == VERSION - 1:
+        raise ModelError(
+            f"{quote(str(path))} is a trace of version {VERSION - 1}: make it again with `sonnx run --trace`"
+        )
     if not lines or lines[0].get("sonnx") != "trace" or lines[0].get("version") != VERSION:
         raise ModelError(f"{quote(str(path))} is no trace of `sonnx run`: give the file that --trace wrote")
     end = lines[-1] if len(lines) > 1 and "end" in lines[-1] else None

@@ -12,7 +12,8 @@ from ...model.graph import TensorId
 from ...model.schemas import draws, operator_name
 from ...operators.application import Stuck
 from ...resources.persistent import items
-from ..memory import Region, Store, Uninitialised, read
+from ..allocation.plan import ALIGNMENT
+from ..memory import UNLIMITED, Region, Store, Uninitialised, read
 from ..phases import Advance, Again, Leave, Phase, Select, Write
 from ..state import Kept, State, region_of, run_prefix, tensor_path
 from .format import VERSION, Json, Reference, canonical, chained, model_digest
@@ -44,9 +45,14 @@ class Tracer:
     # ---- Events -------------------------------------------------------------------------------
 
     def begun(self, state: State) -> None:
-        """The head: model, inputs, schedule."""
+        """The head: model, inputs, initializers, schedule."""
         model = state.program.model
         inputs: list[Json] = []
+        stored: list[Json] = []
+        for table in state.stored:
+            for t, where in items(table):
+                self._stored[t] = _referred(state.store, where, None, None)
+                stored.append({"tensor": model.tensors[t].path, **self._stored[t].to_json()})
         for t, where in items(state.frame.table):
             if t in state.stored[0]:
                 continue
@@ -57,8 +63,10 @@ class Tracer:
             "version": VERSION,
             "model": model_digest(model),
             "inputs": inputs,
+            "stored": stored,
             "schedule": str(state.schedule),
             "allocation": "arena" if state.store.space.reuse else "simple",
+            "alignment": ALIGNMENT,
         }
         if any(draws(operator_name(n.domain, n.op_type), n.version) for n in state.program.model.nodes):
             head["draws"] = state.program.draws
@@ -75,7 +83,7 @@ class Tracer:
         elif isinstance(phase, Advance):
             if self._select is None or self._write is None:
                 raise InternalError("a step has advanced that selected and wrote nothing")
-            self._step(state, phase.state, self._select, self._write)
+            self._step(state, phase, self._select, self._write)
 
     def ended(self, state: State) -> None:
         """The end: the number of steps, the outputs."""
@@ -86,15 +94,28 @@ class Tracer:
             if where is not None:
                 reference = self._reference(state, t, where)
                 outputs.append({"tensor": tensor_path(state, t), **reference.to_json()})
-        stuck: Json = None if self._stuck is None else {"rule": self._stuck.rule, "message": self._stuck.message}
+        budget = state.store.space.budget
+        refused = self._stuck
+        stuck: Json = (
+            None
+            if refused is None
+            else {
+                "rule": refused.rule,
+                "premise": refused.premise,
+                "message": refused.message,
+                "node": refused.at,
+                "budget": None if budget == UNLIMITED else budget,
+            }
+        )
         equations = self._judged()
         judged: dict[str, Json] = {} if equations is None else {"consistent": equations}
-        self._line({"end": state.steps, "outputs": outputs, "stuck": stuck, **judged})
+        memory = state.store.space.peak
+        self._line({"end": state.steps, "memory": memory, "outputs": outputs, "stuck": stuck, **judged})
 
     # ---- Lines --------------------------------------------------------------------------------
 
-    def _step(self, before: State, state: State, select: Select, write: Write) -> None:
-        model, frame = before.program.model, before.frame
+    def _step(self, before: State, advance: Advance, select: Select, write: Write) -> None:
+        model, frame, state = before.program.model, before.frame, advance.state
         ending = isinstance(select.change, (Again, Leave))
         tensors: list[TensorId] = list(before.program.reads[select.node])
         if ending:
@@ -115,6 +136,7 @@ class Tracer:
             "node": select.path,
             "reads": reads,
             "writes": writes,
+            "freed": [where.offset for _, where in advance.released if where.length],
         }
         if ending:
             line |= {"run": frame.prefix, "runs": frame.runs, "kept": kept}
@@ -148,10 +170,7 @@ class Tracer:
 
     def _reference(self, state: State, t: TensorId, where: Region) -> Reference:
         """The reference to a value that was written, or to an initializer."""
-        reference = self._known.get(tensor_path(state, t)) or self._stored.get(t)
-        if reference is None:
-            reference = self._stored[t] = _referred(state.store, where, None, None)
-        return reference
+        return self._known.get(tensor_path(state, t)) or self._stored[t]
 
     def _keep(self, store: Store, path: str, where: Region) -> Reference:
         """The reference to a value that is written now."""
@@ -169,4 +188,4 @@ def _referred(
         raise InternalError("a value of a trace was never written")
     if sink is not None:
         sink(data)
-    return Reference(where.type, hashlib.sha256(data).hexdigest(), where.length, offset)
+    return Reference(where.type, hashlib.sha256(data).hexdigest(), where.length, where.offset, offset)

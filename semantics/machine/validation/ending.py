@@ -1,0 +1,157 @@
+"""The beginning and the end of a run: the declared types of inputs and outputs, and why it is over."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Items
+from typing import Final
+
+import numpy as np
+
+from ...model.elements import element_of
+from ...model.graph import TensorId, ValueType
+from ...model.values import Map, Optional, Sequence, Value
+from .layout import Region, to_value
+from .lines import Claim
+from .rules import ENABLED, FINISHED, NAMES, NODE, Refused, State, is_enabled, region, tensor_path, turn, unfinished
+
+AS_DECLARED: Final = "AsDeclared"
+COMPLETENESS: Final = "Completeness"
+BUDGET: Final = "the budget of this run"
+END: Final = "the end"
+PARTIAL: Final = ("demand", "recorded")
+"""The schedules that leave nodes which no output needs."""
+
+
+def as_declared(state: State, tensors: Items[TensorId], sizes: dict[str, int]) -> str:
+    """Why not as_declared(t, M) for an input or output of the main graph; "" when all are. sizes: of the dimension
+    variables met so far, which is brought up to date."""
+    main = state.model.graphs[0]
+    types = dict(
+        zip((*main.inputs, *main.outputs), (*_padded(main.inputs, main.input_types), *main.output_types), strict=False)
+    )
+    for t in tensors:
+        where, declared = region(state, t), types.get(t) or state.model.tensors[t].declared
+        if where is not None and declared is not None:
+            why = _unlike(state, where, declared, sizes)
+            if why:
+                return f"{tensor_path(state, t)} {why}"
+    return ""
+
+
+def _padded(tensors: Items[TensorId], types: Items[ValueType | None]) -> tuple[ValueType | None, ...]:
+    return (*types, *(None,) * (len(tensors) - len(types)))
+
+
+def _unlike(state: State, where: Region, declared: ValueType, sizes: dict[str, int]) -> str:
+    shape = where.type.shape
+    if where.type.kind != "tensor":  # the types of what it holds
+        return (
+            "" if _suits(to_value(state.memory.read(where), where.type), declared) else "has another type than declared"
+        )
+    if declared.kind in ("", "unset"):
+        return ""
+    if declared.kind not in ("tensor", "sparse_tensor") or declared.element not in ("", where.type.element):
+        return f"is a tensor of {where.type.element}, declared is {declared.kind} of {declared.element or 'any'}"
+    if declared.shape is None or shape is None:
+        return ""
+    if len(shape) != len(declared.shape):
+        return f"has {len(shape)} dimensions, declared are {len(declared.shape)}"
+    for axis, (size, wanted) in enumerate(zip(shape, declared.shape, strict=True)):
+        if isinstance(wanted, int) and wanted >= 0 and size != wanted:
+            return f"has size {size} along axis {axis}, declared is {wanted}"
+        if isinstance(wanted, str) and wanted and isinstance(size, int) and sizes.setdefault(wanted, size) != size:
+            return f"has size {size} along axis {axis}, and {wanted} is {sizes[wanted]}"
+    return ""
+
+
+def _suits(value: Value, declared: ValueType) -> bool:
+    """The value has the declared kind and element types; what is left open suits."""
+    if declared.kind in ("", "unset"):
+        return True
+    inner = declared.inner or ValueType("unset")
+    match value:
+        case np.ndarray():
+            tensor = declared.kind in ("tensor", "sparse_tensor")
+            return tensor and declared.element in ("", element_of(value.dtype))
+        case Sequence():
+            return declared.kind == "sequence" and all(_suits(item, inner) for item in value.items)
+        case Optional():
+            return declared.kind == "optional" and (value.item is None or _suits(value.item, inner))
+        case Map():
+            keys = declared.kind == "map" and value.key == declared.element
+            return keys and all(_suits(item, inner) for _, item in value.items)
+
+
+def still_enabled(state: State) -> str:
+    """The path of a node of the graph that runs that is enabled; "" when there is none."""
+    frame = state.frames[-1]
+    enabled = (n for n in state.model.graphs[frame.graph].nodes if not is_enabled(state, n))
+    return next((state.model.nodes[n].path for n in enabled), "")
+
+
+def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int]) -> tuple[str, bool]:
+    """Why the run is over, in a clause, and whether it came to its end; Refused when it might go on, or ended otherwise
+    than the trace says."""
+    if claim is not None:
+        return _stuck(state, claim, schedule, sizes), False
+    if len(state.frames) > 1:
+        raise Refused(END, COMPLETENESS, "a body is running", "the run ended well")
+    why = unfinished(state)
+    if why:
+        raise Refused(END, COMPLETENESS, why, "the run ended well")
+    left = still_enabled(state)
+    if left and schedule not in PARTIAL:
+        raise Refused(END, "no rule applies", f"{left} is enabled", f"a run of the schedule {schedule} ended")
+    wrong = as_declared(state, state.model.graphs[0].outputs, sizes)
+    if wrong:
+        raise Refused(END, AS_DECLARED, wrong, "the run ended well")
+    if left:
+        return f"every output has a value (the schedule {schedule} leaves nodes that no output needs)", True
+    return "no node is enabled and every output has a value", True
+
+
+def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> str:
+    says = f"stuck at {claim.rule}: {claim.premise}"
+    if claim.premise == BUDGET:
+        return "it broke off at a budget of steps, time or memory, by its own word"
+    if claim.rule in (AS_DECLARED, COMPLETENESS):
+        left = still_enabled(state)
+        if left and schedule not in PARTIAL:
+            raise Refused(END, "no rule applies", f"{left} is enabled", says)
+        why = unfinished(state) or ("a body is running" if len(state.frames) > 1 else "")
+        if claim.rule == COMPLETENESS and why:
+            return f"no node is enabled and {why}"
+        wrong = "" if why else as_declared(state, state.model.graphs[0].outputs, sizes)
+        if claim.rule == AS_DECLARED and wrong:
+            return f"it contradicts a declaration: {wrong}"
+        raise Refused(END, claim.rule, wrong or why or "every output has a value of its declared type", says)
+    budget, state.budget = state.budget, claim.budget if claim.budget is not None else state.budget
+    try:
+        possible = turn(state, claim.node)
+    except Refused as refused:
+        left = still_enabled(state)
+        if refused.premise == NODE or (refused.premise in (ENABLED, FINISHED) and (left or not unfinished(state))):
+            holds = f"{left} is enabled" if left else refused.holds
+            raise Refused(END, "no rule applies", holds, f"stuck at {claim.node}") from None
+        if _same_rule(refused, claim):
+            return f"it is stuck at {claim.node}: {refused.rule}, {refused.premise}: {refused.holds}"
+        raise Refused(
+            END, refused.premise, f"{refused.rule} is refused at {claim.node}: {refused.holds}", says
+        ) from None
+    except MemoryError as error:
+        return f"it is stuck at {claim.node}: the budget of memory ({error})"
+    finally:
+        state.budget = budget
+    raise Refused(END, "no rule applies", f"{possible.rule} is possible at {claim.node}", says)
+
+
+def _same_rule(refused: Refused, claim: Claim) -> bool:
+    """Of an operator the same requirement; of a rule of part 3 the same rule, or one of the same kind of body."""
+    if not refused.rule.startswith("Step/"):
+        return (refused.rule, refused.premise) == (claim.rule, claim.premise)
+    families = [
+        name
+        for name in NAMES.values()
+        if claim.rule.startswith(f"Step/{name}") and refused.rule.startswith(f"Step/{name}")
+    ]
+    return refused.rule == claim.rule or bool(families)
