@@ -282,7 +282,7 @@ def _prefix(model: Model, g: GraphId, frames: Frames) -> str:
         return "/"
     waiting, holder = frames.fields["waiting"], model.nodes[frames.fields["holder"]]
     around = _prefix(model, waiting, frames.fields["pop"]) + _below(model, waiting, holder.path)
-    number = f"@{frames.fields['run']}" if len(holder.bodies) == 1 else ""  # a branch of several runs once
+    number = f"@{len(frames.fields['former'])}" if len(holder.bodies) == 1 else ""  # a branch of several runs once
     return f"{around}{model.graphs[g].path[len(holder.path) :]}{number}/"
 
 
