@@ -314,9 +314,7 @@ def _of_graphs(model: Model) -> dict[str, Build]:
     }
 
 
-def _declared(
-    model: Model, graph: Graph, read: Callable[[ValueType], Value | None]
-) -> Iterator[tuple[Element, Value]]:
+def _declared(model: Model, graph: Graph, read: Callable[[ValueType], Value | None]) -> Iterator[tuple[Element, Value]]:
     """What is read off the declared types of the outputs of a graph, where they state it."""
     for i, t in enumerate(graph.outputs):
         stated = graph.output_types[i] if i < len(graph.output_types) else None
