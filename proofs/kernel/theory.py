@@ -21,7 +21,8 @@ from .translation import Env, Translation, application, base_sort, plain
 
 OPAQUE = frozenset({
     "deterministic", "training",
-    "push", "next", "run", "kept", "without", "is_flag", "is_true", "is_number", "number", "branch", "body", "positioned",
+    "push", "next", "run", "kept", "without", "is_flag", "is_true", "is_number", "number", "branch", "body",
+    "positioned",
     "loop_input", "loop_output", "loop_unrun", "scan_runs", "scan_input", "scan_output", "scan_unrun",
     "map_runs", "map_input", "map_output", "map_unrun",
     "offset", "size", "begins", "ends",

@@ -722,8 +722,8 @@ Chosen = tuple[str, Change] | Stuck
 class Control:
     """The rules of an operator that runs a body, as the machine takes them.
 
-    first: the first rule that begins at the node; last: the first of those at the end of a run of the body. begins, ends:
-    the rule for the enabled node, and for the end of a run. computes: W of the rule.
+    first: the first rule that begins at the node; last: the first of those at the end of a run of the body.
+    begins, ends: the rule for the enabled node, and for the end of a run. computes: W of the rule.
     """
 
     first: str

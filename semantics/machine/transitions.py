@@ -323,7 +323,8 @@ def _ending(state: State, n: NodeId) -> Select | Stuck:
 def control_of(state: State, n: NodeId) -> Control | None:
     """The rules of a node that runs a body; None for any other node."""
     node = state.program.model.nodes[n]
-    return None if normal_domain(node.domain) else CONTROLS.get(node.op_type)
+    control = CONTROLS.get(node.op_type)
+    return control if control is not None and not normal_domain(node.domain) else None
 
 
 def _without_rules(state: State, n: NodeId) -> Stuck:

@@ -1,7 +1,7 @@
 """The names of the premises of a rule, taken from its text: code that speaks of a premise calls it by one of them.
 
-A premise is called by each function that it applies, arguments of functions left aside, and that no other premise of the
-rule applies: `enabled` is the premise `enabled(n, M)`, `loop_starts` the premise `not loop_starts(n, M)`.
+A premise is called by each function that it applies, arguments of functions left aside, and that no other premise of
+the rule applies: `enabled` is the premise `enabled(n, M)`, `loop_starts` the premise `not loop_starts(n, M)`.
 """
 
 from __future__ import annotations

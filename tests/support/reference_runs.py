@@ -45,7 +45,7 @@ def frames_of(state: State) -> list[tuple[int, int | None, list[Mapping[int, Val
 
 
 def difference(reference: rules.State, fast: State) -> str:
-    """In what the two states differ, empty where they are equal; of former runs, where the fast machine has kept them."""
+    """In what the two states differ, empty where they are equal; of former runs only what the fast machine kept."""
     if reference.graph != fast.frame.graph:
         return f"the graph: {reference.graph}, {fast.frame.graph}"
     memory = memory_of(fast)

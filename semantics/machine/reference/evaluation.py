@@ -1,7 +1,7 @@
 """The meaning of an expression of the rules on one state: one fold over the core with one table, nothing compiled.
 
-A set and a list are tuples, the elements of a tensor an array with one axis; a map is a dictionary; a record is what its
-arguments were. What is undefined raises Undefined with the reason: nothing is made up for it.
+A set and a list are tuples, the elements of a tensor an array with one axis; a map is a dictionary; a record is what
+its arguments were. What is undefined raises Undefined with the reason: nothing is made up for it.
 """
 
 from __future__ import annotations

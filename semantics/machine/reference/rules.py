@@ -42,9 +42,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The reason why no rule applies to a node: the first premise that does not hold, in the rule in which most premises
-    hold before it; of several such rules the first one of the text. Rules whose instances belong to other nodes count
-    as ones of which no premise holds.
+    """The reason why no rule applies to a node: the first premise that does not hold, in the rule in which most
+    premises hold before it; of several such rules the first one of the text. A rule whose instances belong to other
+    nodes counts as one of which no premise holds.
 
     why: what is undefined, empty where something is false. operator: of an operator that gives no result, what it asks.
     """
@@ -197,7 +197,8 @@ def nodes_of(machine: Machine, state: State) -> tuple[NodeId, ...]:
 
 
 def applied(machine: Machine, rule: Rule, state: State, n: NodeId) -> State | Refusal:
-    """The state to which a rule leads by its instance that belongs to a node, or the first premise that does not hold."""
+    """The state to which the instance of a rule that belongs to a node leads, or the first premise that does not
+    hold."""
     attempt = _Attempt(machine, rule, state, n)
     scope = dict(zip(rule.names, (state.graph, state.memory, state.frames), strict=True))
     return attempt.from_premise(0, scope)
