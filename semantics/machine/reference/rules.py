@@ -213,6 +213,11 @@ class _Attempt:
     state: State
     node: NodeId
     said: Stuck | None = None
+    work: Work = field(init=False)
+
+    def __post_init__(self) -> None:
+        values = representation(self._gives, self.machine.stored.__getitem__)
+        self.work = Work(self.machine.structure, values)
 
     def from_premise(self, at: int, scope: dict[str, object]) -> State | Refusal:
         """The outcome from a premise on."""
@@ -243,9 +248,7 @@ class _Attempt:
 
     def _value(self, formula: Definition, scope: dict[str, object]) -> object:
         values: dict[Binding | None, object] = {it: scope[it.name] for it in formula.parameters}
-        machine = self.machine
-        work = Work(machine.structure, representation(self._gives, machine.stored.__getitem__))
-        context: Context = reading.Context(machine.text.cores, work, values)
+        context: Context = reading.Context(self.machine.text.cores, self.work, values)
         return meaning(formula.body, context)
 
     def _gives(self, n: NodeId, memory: Memory) -> tuple[Memory, ...]:
