@@ -78,17 +78,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule with the cores of its premises and of the state to which it leads. names: of the components before."""
+    """A rule with the cores of its premises and of the state to which it leads. names: of the components before; node:
+    the variable that says to which node an instance belongs."""
 
     name: str
     names: tuple[str, ...]
     steps: tuple[Step, ...]
     target: tuple[Definition, ...]
+    node: str
 
-    @property
-    def node(self) -> str:
-        """The variable that says to which node an instance belongs."""
-        return next(it.name for it in self.steps if it.name and it.sort == Sort("Node"))
 
 
 def executable(transition: Transition, text: Specification) -> Rule:
@@ -103,7 +101,8 @@ def executable(transition: Transition, text: Specification) -> Rule:
             variables.append((name, step.sort or Sort("Any")))
         steps.append(step)
     target = tuple(text.cores.formula(part, tuple(variables)) for part in transition.target)
-    return Rule(transition.name, names, tuple(steps), target)
+    node = next(it.name for it in steps if it.name and it.sort == Sort("Node"))
+    return Rule(transition.name, names, tuple(steps), target, node)
 
 
 def _read(premise: Premise, known: set[str]) -> tuple[str, str, Expr]:

@@ -32,9 +32,9 @@ from sonnx.spec.library import Specification, specification
 
 SHARED = Path(__file__).parents[4] / ".." / "shared" / "models"
 EVALUATORS = (Schedule(), Schedule("random", seed=1), Schedule("demand"))
-MOST = 2000
+MOST = 300
 """The most steps of a run that is compared."""
-FEW = 100
+FEW = 60
 """Up to so many steps every node is asked for in every state."""
 
 
@@ -120,12 +120,12 @@ def run_of_seed(seed: int) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("numbers", seeds(10_000, 120))
+@pytest.mark.parametrize("numbers", seeds(10_000, 100))
 def test_random_models_with_bodies_and_functions(numbers: range) -> None:
     assert {seed: found for seed in numbers if (found := run_of_seed(seed))} == {}
 
 
-@pytest.mark.parametrize("numbers", seeds(5_000, 60))
+@pytest.mark.parametrize("numbers", seeds(5_000, 40))
 def test_random_scans_of_every_version(numbers: range) -> None:
     def compared(seed: int) -> list[str]:
         proto, given = scan_model(seed)
