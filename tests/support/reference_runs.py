@@ -9,12 +9,12 @@ from sonnx.semantics.machine.execution import Run
 from sonnx.semantics.machine.memory import load_value
 from sonnx.semantics.machine.phases import Advance, Select
 from sonnx.semantics.machine.reference import rules
+from sonnx.semantics.machine.reference.running import explained
 from sonnx.semantics.machine.state import Frame, State, value_of
 from sonnx.semantics.machine.transitions import phases
 from sonnx.semantics.model.values import Value, identical
 from sonnx.semantics.operators.application import Stuck
 from sonnx.semantics.resources.persistent import items
-from sonnx.spec.language.printer import print_expression
 from sonnx.spec.library import specification
 
 
@@ -88,11 +88,8 @@ def outcome_of_reference(machine: rules.Machine, state: rules.State, n: int) -> 
         if furthest is None or found.position > furthest.position:
             furthest = found
     assert furthest is not None
-    if furthest.operator is not None:
-        return furthest.operator.rule, furthest.operator.premise
-    expr, name = furthest.premise.expr, furthest.premise.name
-    text = print_expression(expr)
-    return furthest.rule, text if name is None else f"{name} = {text}"
+    said = explained(machine, state, furthest)
+    return said.rule, said.premise
 
 
 def agree(done: Run, meaning: Any, draws: int = 0, every: bool = True) -> Iterator[str]:

@@ -46,10 +46,12 @@ class Refusal:
     premises hold before it; of several such rules the first one of the text. A rule whose instances belong to other
     nodes counts as one of which no premise holds.
 
-    why: what is undefined, empty where something is false. operator: of an operator that gives no result, what it asks.
+    node: the one that it is about. why: what is undefined, empty where something is false. operator: of an operator
+    that gives no result, what it asks.
     """
 
     rule: str
+    node: NodeId
     premise: Premise
     position: int
     why: str = ""
@@ -86,7 +88,6 @@ class Rule:
     steps: tuple[Step, ...]
     target: tuple[Definition, ...]
     node: str
-
 
 
 def executable(transition: Transition, text: Specification) -> Rule:
@@ -232,7 +233,7 @@ class _Attempt:
             return self.from_premise(at + 1, scope) if value is True else self._refusal(at)
         own = here.name == self.rule.node
         members = (value,) if here.kind == "let" else tuple(value)
-        refusals = [Refusal(self.rule.name, here.premise, 0 if own else at, operator=self.said)]
+        refusals = [Refusal(self.rule.name, self.node, here.premise, 0 if own else at, operator=self.said)]
         for member in members:
             if own and member != self.node:
                 continue
@@ -243,7 +244,7 @@ class _Attempt:
         return max(refusals, key=lambda it: it.position)
 
     def _refusal(self, at: int, why: str = "") -> Refusal:
-        return Refusal(self.rule.name, self.rule.steps[at].premise, at, why, self.said)
+        return Refusal(self.rule.name, self.node, self.rule.steps[at].premise, at, why, self.said)
 
     def _value(self, formula: Definition, scope: dict[str, object]) -> object:
         values: dict[Binding | None, object] = {it: scope[it.name] for it in formula.parameters}
@@ -253,16 +254,18 @@ class _Attempt:
     def _gives(self, n: NodeId, memory: Memory) -> tuple[Memory, ...]:
         """gives(n, M): the results that the text of the operator defines, one of them where it draws."""
         program, node = self.machine.program, self.machine.model.nodes[n]
-        outputs = self.machine.meaning(
-            Application(
-                program.operators[n],
-                node.version or 0,
-                tuple(None if t is None else memory.get(t) for t in node.inputs),
-                program.attributes(n),
-                tuple(t is not None for t in node.outputs),
-                draw=Draw(self.machine.draws, path(self.machine.model, self.state, n)),
-            )
+        application = Application(
+            program.operators[n],
+            node.version or 0,
+            tuple(None if t is None else memory.get(t) for t in node.inputs),
+            program.attributes(n),
+            tuple(t is not None for t in node.outputs),
+            draw=Draw(self.machine.draws, path(self.machine.model, self.state, n)),
         )
+        try:
+            outputs = self.machine.meaning(application)
+        except MemoryError as error:
+            raise Undefined(f"there is no memory for the outputs: {error}") from error
         if isinstance(outputs, Stuck):
             self.said = outputs
             return ()
@@ -276,8 +279,11 @@ class _Attempt:
 
 
 def path(model: Model, state: State, n: NodeId) -> str:
-    """The path of a node of the graph that runs, with the numbers of the runs that it is in."""
-    return _prefix(model, state.graph, state.frames) + _below(model, state.graph, model.nodes[n].path)
+    """The path of a node of the graph that runs, or of the one that waits, with the numbers of the runs it is in."""
+    graph, frames = state.graph, state.frames
+    if frames is not None and n == frames.fields["holder"]:
+        graph, frames = frames.fields["waiting"], frames.fields["pop"]
+    return _prefix(model, graph, frames) + _below(model, graph, model.nodes[n].path)
 
 
 def _prefix(model: Model, g: GraphId, frames: Frames) -> str:
