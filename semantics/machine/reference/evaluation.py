@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from sonnx.spec.elaborate.core import Bound, Core
 
 from ...errors import InternalError
@@ -20,7 +19,7 @@ from ...formulas import reading
 from ...model.graph import ValueType
 from ...model.values import identical
 
-Meaning = Any
+Denotation = Any
 """A truth value, number or text; an element; a type; a tuple; a map; a value of the model; a record."""
 
 
@@ -33,7 +32,7 @@ class Made:
     """What a record has made of these arguments, by the names of its fields."""
 
     record: str
-    fields: Mapping[str, Meaning]
+    fields: Mapping[str, Denotation]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +41,9 @@ class Representation:
     otherwise; fields: what these were made of; primitives: the functions with a contract, by name.
     """
 
-    records: Mapping[str, Callable[..., Meaning]]
-    fields: Mapping[str, Callable[[Meaning], Meaning]]
-    primitives: Mapping[str, Callable[..., Meaning]]
+    records: Mapping[str, Callable[..., Denotation]]
+    fields: Mapping[str, Callable[[Denotation], Denotation]]
+    primitives: Mapping[str, Callable[..., Denotation]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +54,13 @@ class Work:
     values: Representation
 
 
-Context = reading.Context[Work, Meaning]
-REFERENCE = reading.Reading[Context, Meaning]("the reference interpreter")
+Context = reading.Context[Work, Denotation]
+REFERENCE = reading.Reading[Context, Denotation]("the reference interpreter")
 """The table of the fold."""
 rule, meaning = REFERENCE.rule, REFERENCE.meaning
 
 
-def parts(core: Core, context: Context) -> list[Meaning]:
+def parts(core: Core, context: Context) -> list[Denotation]:
     """The meanings of the parts, from left to right."""
     return [meaning(part, context) for part in core.parts]
 
@@ -70,50 +69,50 @@ def parts(core: Core, context: Context) -> list[Meaning]:
 
 
 @rule("literal")
-def _literal(core: Core, _context: Context) -> Meaning:
+def _literal(core: Core, _context: Context) -> Denotation:
     return core.value
 
 
 @rule("type")
-def _type(core: Core, _context: Context) -> Meaning:
+def _type(core: Core, _context: Context) -> Denotation:
     return ValueType("tensor", core.name)
 
 
 @rule("not")
-def _not(core: Core, context: Context) -> Meaning:
+def _not(core: Core, context: Context) -> Denotation:
     return not meaning(core.parts[0], context)
 
 
 @rule("and")
-def _and(core: Core, context: Context) -> Meaning:
+def _and(core: Core, context: Context) -> Denotation:
     return all(meaning(part, context) for part in core.parts)
 
 
 @rule("or")
-def _or(core: Core, context: Context) -> Meaning:
+def _or(core: Core, context: Context) -> Denotation:
     return any(meaning(part, context) for part in core.parts)
 
 
 @rule("implies")
-def _implies(core: Core, context: Context) -> Meaning:
+def _implies(core: Core, context: Context) -> Denotation:
     premise, conclusion = core.parts
     return not meaning(premise, context) or meaning(conclusion, context)
 
 
 @rule("iff")
-def _iff(core: Core, context: Context) -> Meaning:
+def _iff(core: Core, context: Context) -> Denotation:
     left, right = parts(core, context)
     return left is right
 
 
 @rule("ite")
-def _ite(core: Core, context: Context) -> Meaning:
+def _ite(core: Core, context: Context) -> Denotation:
     condition, then, other = core.parts
     return meaning(then if meaning(condition, context) else other, context)
 
 
 @rule("case")
-def _case(core: Core, context: Context) -> Meaning:
+def _case(core: Core, context: Context) -> Denotation:
     subject, *bodies = core.parts
     value = meaning(subject, context)
     for labels, body in zip(core.labels, bodies, strict=True):
@@ -133,7 +132,7 @@ def members(bound: tuple[Bound, ...], context: Context) -> Iterator[Context]:
 
 
 @rule("forall", "exists", "unique")
-def _quantifier(core: Core, context: Context) -> Meaning:
+def _quantifier(core: Core, context: Context) -> Denotation:
     truths = (meaning(core.parts[0], inner) for inner in members(core.bound, context))
     if core.head == "unique":
         return sum(truths) == 1
@@ -148,7 +147,7 @@ ORDER: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 @rule("compare")
-def _compare(core: Core, context: Context) -> Meaning:
+def _compare(core: Core, context: Context) -> Denotation:
     left, right = parts(core, context)
     match core.name:
         case "in" | "not in":
@@ -160,7 +159,7 @@ def _compare(core: Core, context: Context) -> Meaning:
             return ORDER[core.name](left, right)
 
 
-def same(left: Meaning, right: Meaning) -> bool:
+def same(left: Denotation, right: Denotation) -> bool:
     """Equality; of values of the model in every bit."""
     if isinstance(left, tuple) and isinstance(right, tuple):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
@@ -173,7 +172,7 @@ def same(left: Meaning, right: Meaning) -> bool:
     return identical(left, right)
 
 
-def _same_members(left: Meaning, right: Meaning) -> bool:
+def _same_members(left: Denotation, right: Denotation) -> bool:
     return all(any(same(a, b) for b in right) for a in left) and all(any(same(a, b) for a in left) for b in right)
 
 
@@ -193,7 +192,7 @@ ARITHMETIC: Mapping[str, Callable[[int, int], int]] = {
 
 
 @rule("arithmetic")
-def _arithmetic(core: Core, context: Context) -> Meaning:
+def _arithmetic(core: Core, context: Context) -> Denotation:
     left, right = parts(core, context)
     if core.name not in ARITHMETIC or not isinstance(left, int) or not isinstance(right, int):
         raise InternalError(f"{core.span}: the reference interpreter has no {core.name} of these")
@@ -201,12 +200,12 @@ def _arithmetic(core: Core, context: Context) -> Meaning:
 
 
 @rule("neg")
-def _neg(core: Core, context: Context) -> Meaning:
+def _neg(core: Core, context: Context) -> Denotation:
     return -meaning(core.parts[0], context)
 
 
 @rule("fold")
-def _fold(core: Core, context: Context) -> Meaning:
+def _fold(core: Core, context: Context) -> Denotation:
     body, guard, *start = core.parts
     kept = (meaning(body, inner) for inner in members(core.bound, context) if meaning(guard, inner))
     if core.name not in ("sum", "count") or start:
@@ -218,9 +217,9 @@ def _fold(core: Core, context: Context) -> Meaning:
 
 
 @rule("set")
-def _set(core: Core, context: Context) -> Meaning:
+def _set(core: Core, context: Context) -> Denotation:
     image, guard = core.parts
-    found: list[Meaning] = []
+    found: list[Denotation] = []
     for inner in members(core.bound, context):
         if meaning(guard, inner):
             member = meaning(image, inner)
@@ -230,24 +229,24 @@ def _set(core: Core, context: Context) -> Meaning:
 
 
 @rule("list")
-def _list(core: Core, context: Context) -> Meaning:
+def _list(core: Core, context: Context) -> Denotation:
     image, guard = core.parts
     return tuple(meaning(image, inner) for inner in members(core.bound, context) if meaning(guard, inner))
 
 
 @rule("map")
-def _map(core: Core, context: Context) -> Meaning:
+def _map(core: Core, context: Context) -> Denotation:
     key, value = core.parts
     return {meaning(key, inner): meaning(value, inner) for inner in members(core.bound, context)}
 
 
 @rule("vector")
-def _vector(core: Core, context: Context) -> Meaning:
+def _vector(core: Core, context: Context) -> Denotation:
     return tuple(parts(core, context))
 
 
 @rule("index")
-def _index(core: Core, context: Context) -> Meaning:
+def _index(core: Core, context: Context) -> Denotation:
     entries, place = parts(core, context)
     if not 0 <= place < len(entries):
         raise Undefined(f"no entry {place} in a list of {len(entries)}")
@@ -255,12 +254,12 @@ def _index(core: Core, context: Context) -> Meaning:
 
 
 @rule("size")
-def _size(core: Core, context: Context) -> Meaning:
+def _size(core: Core, context: Context) -> Denotation:
     return len(meaning(core.parts[0], context))
 
 
 @rule("concat")
-def _concat(core: Core, context: Context) -> Meaning:
+def _concat(core: Core, context: Context) -> Denotation:
     left, right = parts(core, context)
     if isinstance(left, Mapping):
         return {**left, **right}
@@ -271,7 +270,7 @@ def _concat(core: Core, context: Context) -> Meaning:
 
 
 @rule("fact")
-def _fact(core: Core, context: Context) -> Meaning:
+def _fact(core: Core, context: Context) -> Denotation:
     key = parts(core, context)
     table = context.work.structure.table(core.name)
     place = key[0] if len(key) == 1 else tuple(key)
@@ -285,7 +284,7 @@ def _fact(core: Core, context: Context) -> Meaning:
 
 
 @rule("fun")
-def _primitive(core: Core, context: Context) -> Meaning:
+def _primitive(core: Core, context: Context) -> Denotation:
     function = context.work.values.primitives.get(core.name)
     if function is None:
         raise InternalError(f"{core.span}: the reference interpreter has no primitive {core.name}")
@@ -293,7 +292,7 @@ def _primitive(core: Core, context: Context) -> Meaning:
 
 
 @rule("record")
-def _record(core: Core, context: Context) -> Meaning:
+def _record(core: Core, context: Context) -> Denotation:
     given = parts(core, context)
     make = context.work.values.records.get(core.name)
     if make is not None:
@@ -303,7 +302,7 @@ def _record(core: Core, context: Context) -> Meaning:
 
 
 @rule("field")
-def _field(core: Core, context: Context) -> Meaning:
+def _field(core: Core, context: Context) -> Denotation:
     (value,) = parts(core, context)
     read = context.work.values.fields.get(core.name)
     if read is not None:
@@ -311,8 +310,3 @@ def _field(core: Core, context: Context) -> Meaning:
     if not isinstance(value, Made) or core.name not in value.fields:
         raise Undefined(f"{core.name} of what was not made with one")
     return value.fields[core.name]
-
-
-def entries(value: Meaning) -> tuple[Meaning, ...]:
-    """The entries of a list, whichever way it is held."""
-    return tuple(value) if isinstance(value, (tuple, np.ndarray)) else value

@@ -11,7 +11,7 @@ import numpy as np
 from ...model.elements import CODES, FLOATS, INTEGERS, dtype_of, element_of
 from ...model.graph import ValueType
 from ...model.values import Array, Map, Optional, Sequence, Value, shown, zeros
-from .evaluation import Made, Meaning, Representation, Undefined
+from .evaluation import Denotation, Made, Representation, Undefined
 
 Memory = Mapping[int, Value]
 
@@ -60,17 +60,17 @@ def type_of(x: Value) -> ValueType:
 # ---- Lists ------------------------------------------------------------------------------------
 
 
-def _drop(v: tuple[Meaning, ...], k: int) -> tuple[Meaning, ...]:
+def _drop(v: tuple[Denotation, ...], k: int) -> tuple[Denotation, ...]:
     _require(0 <= k < len(v), f"no entry {k} in a list of {len(v)}")
     return (*v[:k], *v[k + 1 :])
 
 
-def _insert(v: tuple[Meaning, ...], k: int, x: Meaning) -> tuple[Meaning, ...]:
+def _insert(v: tuple[Denotation, ...], k: int, x: Denotation) -> tuple[Denotation, ...]:
     _require(0 <= k <= len(v), f"no place {k} in a list of {len(v)}")
     return (*v[:k], x, *v[k:])
 
 
-def _back(v: tuple[Meaning, ...], k: int) -> tuple[Meaning, ...]:
+def _back(v: tuple[Denotation, ...], k: int) -> tuple[Denotation, ...]:
     _require(k <= len(v), f"no place {k} in a list of {len(v)}")
     return v[max(k, 0) :]
 
@@ -93,7 +93,7 @@ def _unflatten(k: int, d: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(reversed(index))
 
 
-def _repeat(x: Meaning, k: int) -> tuple[Meaning, ...]:
+def _repeat(x: Denotation, k: int) -> tuple[Denotation, ...]:
     _require(k >= 0, f"no list of {k} entries")
     return (x,) * k
 
@@ -103,7 +103,7 @@ def _data_type(code: int) -> ValueType:
     return ValueType("tensor", CODES[code])
 
 
-def _cast(t: ValueType, e: Meaning) -> Meaning:
+def _cast(t: ValueType, e: Denotation) -> Denotation:
     return dtype_of(t.element).type(e)
 
 
@@ -119,7 +119,7 @@ def _depth(frames: Made | None) -> int:
     return 0 if frames is None else 1 + _depth(frames.fields["pop"])
 
 
-def representation(gives: Callable[[int, Memory], Meaning], stored: Callable[[int], Memory]) -> Representation:
+def representation(gives: Callable[[int, Memory], Denotation], stored: Callable[[int], Memory]) -> Representation:
     """The representation of values: those of the model. gives, stored: what they are for one model."""
     return Representation(
         records={"tensor": _tensor, "sequence": lambda t, items: Sequence(t, tuple(items))},

@@ -5,7 +5,7 @@ An instance of a rule belongs to the node that its first variable of sort Node i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -22,11 +22,13 @@ from ...model.stored import array_of
 from ...model.values import Value
 from ...operators.application import Application, Draw, Meaning, Program, Stuck, initializers
 from ...resources.process import OutOfBudget
-from .evaluation import Context, Made, Undefined, Work, meaning
+from .evaluation import Context, Denotation, Made, Undefined, Work, meaning
 from .primitives import Memory, representation
 
 Frames = Made | None
 """The frames K: None where there is none."""
+Scope = Mapping[str, Denotation]
+"""The values of the variables of a rule."""
 SORTS = ("Graph", "Memory", "Frames")
 """The sorts of the components of a state."""
 
@@ -182,14 +184,6 @@ def step(machine: Machine, state: State, n: NodeId) -> State | Refusal:
     return furthest
 
 
-def transitions(machine: Machine, state: State, nodes: Iterable[NodeId]) -> Iterator[tuple[str, NodeId]]:
-    """The rules that apply, each with the node that its instance belongs to."""
-    for n in nodes:
-        for rule in machine.rules:
-            if isinstance(applied(machine, rule, state, n), State):
-                yield rule.name, n
-
-
 def nodes_of(machine: Machine, state: State) -> tuple[NodeId, ...]:
     """The nodes that an instance can belong to: those of the graph that runs, and the one that waits for it."""
     holder = () if state.frames is None else (state.frames.fields["holder"],)
@@ -200,7 +194,7 @@ def applied(machine: Machine, rule: Rule, state: State, n: NodeId) -> State | Re
     """The state to which the instance of a rule that belongs to a node leads, or the first premise that does not
     hold."""
     attempt = _Attempt(machine, rule, state, n)
-    scope = dict(zip(rule.names, (state.graph, state.memory, state.frames), strict=True))
+    scope: Scope = dict(zip(rule.names, (state.graph, state.memory, state.frames), strict=True))
     return attempt.from_premise(0, scope)
 
 
@@ -219,7 +213,7 @@ class _Attempt:
         values = representation(self._gives, self.machine.stored.__getitem__)
         self.work = Work(self.machine.structure, values)
 
-    def from_premise(self, at: int, scope: dict[str, object]) -> State | Refusal:
+    def from_premise(self, at: int, scope: Scope) -> State | Refusal:
         """The outcome from a premise on."""
         if at == len(self.rule.steps):
             graph, memory, frames = (self._value(it, scope) for it in self.rule.target)
@@ -246,8 +240,8 @@ class _Attempt:
     def _refusal(self, at: int, why: str = "") -> Refusal:
         return Refusal(self.rule.name, self.node, self.rule.steps[at].premise, at, why, self.said)
 
-    def _value(self, formula: Definition, scope: dict[str, object]) -> object:
-        values: dict[Binding | None, object] = {it: scope[it.name] for it in formula.parameters}
+    def _value(self, formula: Definition, scope: Scope) -> Denotation:
+        values: dict[Binding | None, Denotation] = {it: scope[it.name] for it in formula.parameters}
         context: Context = reading.Context(self.machine.text.cores, self.work, values)
         return meaning(formula.body, context)
 
