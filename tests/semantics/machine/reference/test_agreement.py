@@ -175,7 +175,11 @@ def shared() -> list[Path]:
 def test_the_shared_models_that_hold_bodies(path: Path) -> None:
     model = load(path)
     given, _ = random_inputs(model, 1)
-    assert {str(it): found for it in EVALUATORS if (found := differences(model, given, it))} == {}
+    try:
+        found = {str(it): differences(model, given, it) for it in EVALUATORS}
+    except Unsupported as refused:
+        pytest.skip(str(refused))
+    assert not any(found.values()), found
 
 
 # ---- Both follow the text -----------------------------------------------------------------------
