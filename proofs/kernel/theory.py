@@ -19,16 +19,19 @@ from .formulas import Argument, Base, Signature, Term, Value, conjunction, foral
 from .snapshot import taken
 from .translation import Env, Translation, application, base_sort, plain
 
-OPAQUE = frozenset({
-    "deterministic", "training",
+PREDICATES = frozenset({"deterministic", "training"})
+"""Definitions of which proofs know nothing."""
+DESCRIBED = frozenset({
     "push", "next", "run", "kept", "without", "is_flag", "is_true", "is_number", "number", "branch", "body",
     "positioned",
     "loop_input", "loop_output", "loop_unrun", "scan_runs", "scan_input", "scan_output", "scan_unrun",
     "map_runs", "map_input", "map_output", "map_unrun",
     "offset", "size", "begins", "ends",
 })  # fmt: skip
-"""Definitions whose bodies no proof looks into. Of those of parts 3 and 4, which compute with values, frames and
-regions, laws say what theorems need; tests hold these laws against the bodies."""
+"""Definitions that compute with values, frames and regions, of which laws say what theorems need. Tests hold these laws
+against the definitions."""
+OPAQUE = PREDICATES | DESCRIBED
+"""Definitions whose bodies no proof looks into."""
 
 
 @dataclass(frozen=True, slots=True)
