@@ -55,7 +55,7 @@ def prove(
 
     from ..findings import findings
     from ..gates import judging, suite
-    from ..kernel.theory import Theory
+    from ..kernel.theory import DESCRIBED, Theory
     from ..report import report
 
     theory = Theory(specification())
@@ -97,7 +97,8 @@ def prove(
     elif not listed:
         _print_table(theory, judgements, rule_set, markdown)
     else:
-        opaque = f"taken as any predicate: {', '.join(sorted(theory.opaque))}"
+        described = f"taken as any function that keeps the laws: {', '.join(sorted(theory.opaque & DESCRIBED))}"
+        opaque = f"{described}\ntaken as any predicate: {', '.join(sorted(theory.opaque - DESCRIBED))}"
         click.echo("\n".join((*report.situations(judgements), *report.proofs(judgements), *unmatched, opaque)))
         click.echo("".join(f"{line}\n" for it in shown for line in (*findings.lines(it), "")), nl=False)
         tail = f"; {sum(it.holds for it in shown)} of {len(shown)} findings shown" if shown else ""

@@ -60,7 +60,9 @@ SHAPES: Mapping[str, str] = {
 }  # fmt: skip
 """For each head what its arguments are. The grammar makes no others, so nothing says what others would mean."""
 RELATIONS = frozenset({"=", "!=", "<", "<=", ">", ">=", "in", "not in"})
-BODIES: Mapping[object, bool] = {"fact": False, "fun": False, "define": True, "inductive": True}
+BODIES: Mapping[object, bool] = {
+    **dict.fromkeys(("fact", "fun", "record", "field"), False), "define": True, "inductive": True,
+}  # fmt: skip
 """A function of this kind has a body, or has none."""
 SECTIONS = ("sorts", "functions", "constraints", "transitions", "properties")
 """The parts of a specification that proofs read."""

@@ -1,7 +1,8 @@
 """The theory: what the text says about all graphs, as hypotheses with names. Every hypothesis of a proof is made here.
 
 A constraint is taken from part 2 word by word, a law and a theorem from part 6, a rule of execution from part 3. The
-definitions in `OPAQUE` are taken as any predicate: what is proved then holds whatever they say.
+definitions in `OPAQUE` are taken as any function: what is proved then holds whatever they say, as long as they keep the
+laws that a theorem needs.
 """
 
 from __future__ import annotations
@@ -18,7 +19,18 @@ from .formulas import Argument, Base, Signature, Term, Value, conjunction, foral
 from .snapshot import taken
 from .translation import Env, Translation, application, base_sort, plain
 
-OPAQUE = frozenset({"deterministic", "training"})
+PREDICATES = frozenset({"deterministic", "training"})
+"""Definitions of which proofs know nothing."""
+DESCRIBED = frozenset({
+    "push", "next", "run", "kept", "without", "is_flag", "is_true", "is_number", "number", "branch", "body",
+    "positioned",
+    "loop_input", "loop_output", "loop_unrun", "scan_runs", "scan_input", "scan_output", "scan_unrun",
+    "map_runs", "map_input", "map_output", "map_unrun",
+    "offset", "size", "begins", "ends",
+})  # fmt: skip
+"""Definitions that compute with values, frames and regions, of which laws say what theorems need. Tests hold these laws
+against the definitions."""
+OPAQUE = PREDICATES | DESCRIBED
 """Definitions whose bodies no proof looks into."""
 
 

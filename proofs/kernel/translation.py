@@ -178,7 +178,7 @@ def text(value: str, t: Translation) -> Base:
     return Base(t.symbol(name, (), "Text"), "Text")
 
 
-@rule("fact", "inductive", "fun")
+@rule("fact", "inductive", "fun", "record", "field")
 def _applied(core: Core, context: Context) -> Value:
     t, arguments = context.work, terms(core, context)
     if core.name in t.hooks:

@@ -37,9 +37,12 @@ OF_THE_MACHINE = {
     "max_steps": "--max-steps",
     "max_time": "--max-time",
     "check_consistency": "--check-consistency",
+    "reference": "--reference",
     "draws": "--draws",
 }
 """The options that only the machine has."""
+OF_THE_REFERENCE = frozenset({"reference", "draws", "max_steps"})
+"""Those that the reference interpreter has too."""
 
 
 @click.command()
@@ -63,6 +66,11 @@ OF_THE_MACHINE = {
     "--check-consistency",
     is_flag=True,
     help="Apply every node once more to the values of the run, bit by bit. Takes about as long as the run.",
+)
+@click.option(
+    "--reference",
+    is_flag=True,
+    help="Execute the rules of part 3 word by word, without the fast machine. Slow.",
 )
 @click.option(
     "--draws",
@@ -89,6 +97,7 @@ def run(
     trace: Path | None,
     picture: Path | None,
     check_consistency: bool,
+    reference: bool,
     draws: int,
     max_memory: int | None,
     max_steps: int | None,
@@ -109,6 +118,11 @@ def run(
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
         sys.exit(_by_engine(engine, model, inputs, seed, sizes, output))
+    if reference:
+        for key, text in OF_THE_MACHINE.items():
+            if key not in OF_THE_REFERENCE and context.get_parameter_source(key) is not ParameterSource.DEFAULT:
+                raise click.UsageError(f"{text} is an option of the fast machine, not of --reference")
+        sys.exit(_by_reference(model, inputs, seed, sizes, output, draws, max_steps))
     from ..machine.execution import Limits
     from ..model.loader import load
     from ..resources.process import memory_budget
@@ -155,6 +169,45 @@ def _not_of(engine: str, option: str) -> str:
     if option != OF_THE_MACHINE["check_consistency"]:
         return why
     return f"{why}, which may sum in another order: `sonnx compare --engine {engine}` judges its nodes within bounds"
+
+
+# ---- The reference ----------------------------------------------------------------------------
+
+
+def _by_reference(
+    path: Path,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    sizes: dict[str, int],
+    output: Path | None,
+    draws: int,
+    steps: int | None,
+) -> int:
+    """Runs a model by the reference interpreter and returns the exit code."""
+    from sonnx.spec.terminal import error_console, output_console
+
+    from ..machine.files.numpy_files import write_npz
+    from ..machine.reference.running import run_model
+    from ..machine.report import outputs_table, stuck_lines, write
+    from ..model.loader import load
+
+    options.check_writable(output)
+    loaded = load(path)
+    given, notes = _inputs(loaded, inputs, seed, sizes)
+    started = time.monotonic()
+    done = run_model(loaded, given, draws=draws, steps=steps)
+    console = output_console()
+    write(console, tuple(notes))
+    if done.outputs:
+        console.print(outputs_table(done.outputs))
+    line = f"{done.steps} steps by the rules of part 3, the first node that may take one taking it"
+    write(console, (_timed(line, time.monotonic() - started),))
+    if done.stuck is not None:
+        write(error_console(), stuck_lines(done.stuck))
+        return 1
+    if output is not None:
+        write_npz(output, done.outputs)
+    return 0
 
 
 # ---- Another engine ---------------------------------------------------------------------------

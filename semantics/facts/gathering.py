@@ -15,8 +15,8 @@ import numpy as np
 from sonnx.spec.language.syntax import Sort
 
 from ..errors import InternalError
-from ..model.elements import elements, field, required
-from ..model.graph import Attribute, Constant, Definition, Graph, Model, Node, NodeId, TensorId
+from ..model.elements import ELEMENT_TYPES, elements, field, required
+from ..model.graph import Attribute, Constant, Definition, Graph, Model, Node, NodeId, TensorId, ValueType
 from ..model.path import operator_text, quote
 from ..model.schemas import (
     Formal,
@@ -309,7 +309,30 @@ def _of_graphs(model: Model) -> dict[str, Build]:
         "output_count": column(graphs, lambda graph: len(graph.outputs)),
         "output_positions": column(graphs, lambda graph: tuple(range(len(graph.outputs)))),
         "output_at": grid(graphs, lambda graph: enumerate(graph.outputs)),
+        "declared_code": grid(graphs, lambda graph: _declared(model, graph, _code)),
+        "declared_sizes": grid(graphs, lambda graph: _declared(model, graph, _sizes)),
     }
+
+
+def _declared(model: Model, graph: Graph, read: Callable[[ValueType], Value | None]) -> Iterator[tuple[Element, Value]]:
+    """What is read off the declared types of the outputs of a graph, where they state it."""
+    for i, t in enumerate(graph.outputs):
+        stated = graph.output_types[i] if i < len(graph.output_types) else None
+        declared = stated or model.tensors[t].declared
+        value = None if declared is None else read(declared)
+        if value is not None:
+            yield i, value
+
+
+def _code(declared: ValueType) -> int | None:
+    row = ELEMENT_TYPES.get(declared.element) if declared.kind == "tensor" else None
+    return None if row is None else row.code
+
+
+def _sizes(declared: ValueType) -> tuple[int, ...] | None:
+    if declared.shape is None:
+        return None
+    return tuple(size if isinstance(size, int) and size >= 0 else 0 for size in declared.shape)
 
 
 def _of_nodes(model: Model) -> dict[str, Build]:
@@ -328,6 +351,9 @@ def _of_nodes(model: Model) -> dict[str, Build]:
         "results": column(nodes, lambda node: len(node.outputs)),
         "operand_positions": rows(holders, lambda node: (i for i, _ in _carrying(node.inputs))),
         "operand_at": grid(holders, lambda node: _carrying(node.inputs)),
+        "result_positions": column(holders, lambda node: tuple(i for i, _ in _carrying(node.outputs))),
+        "result_at": grid(holders, lambda node: _carrying(node.outputs)),
+        "graph_attribute": grid(holders, lambda node: node.bodies),
         "omitted": column(nodes, _omitted),
     }
 

@@ -20,7 +20,7 @@ from ..model.path import quote
 from ..model.values import Array, Sequence, Value, shown, zeros
 from ..operators.application import Stuck
 from .memory import load_value
-from .phases import Again, Change, Enter, Leave, Mask, Select, Stay, undefined
+from .phases import Again, Change, Enter, Leave, Mask, Select, Stay, stuck_at
 from .state import State, tensor_path, value_of
 
 
@@ -88,7 +88,7 @@ def one_int(value: Value | None, rule: str, function: str, state: State, t: Tens
 
 def _not_one(value: Value | None, of: str, rule: str, function: str, state: State, t: TensorId | None) -> Stuck:
     path = quote("") if t is None else tensor_path(state, t)
-    return undefined(rule, function, f"{path} is {shown(value)}, not a tensor of one {of}")
+    return stuck_at(rule, function, f"{path} is {shown(value)}, not a tensor of one {of}")
 
 
 def stacked(arrays: list[Value], axis: int, rule: str, function: str, state: State, t: TensorId) -> Array | Stuck:
@@ -96,9 +96,9 @@ def stacked(arrays: list[Value], axis: int, rule: str, function: str, state: Sta
     objection, first = values.objection_to_stack(arrays), arrays[0]
     if objection or not isinstance(first, np.ndarray):
         advice = "" if objection.endswith("no tensor") else "Give the output of the body one shape, whatever run it is."
-        return undefined(rule, function, f"{tensor_path(state, t)}: {objection}", advice)
+        return stuck_at(rule, function, f"{tensor_path(state, t)}: {objection}", advice)
     if not 0 <= axis <= first.ndim:
-        return undefined(rule, function, f"{tensor_path(state, t)}: there is no axis {axis} in {first.ndim + 1} axes")
+        return stuck_at(rule, function, f"{tensor_path(state, t)}: there is no axis {axis} in {first.ndim + 1} axes")
     return over_budget(state, len(arrays) * first.nbytes, rule, function) or values.stacked(arrays, axis)
 
 
@@ -107,7 +107,7 @@ def over_budget(state: State, size: int, rule: str, function: str) -> Stuck | No
     limit = state.store.space.budget
     if size <= limit:
         return None
-    return undefined(
+    return stuck_at(
         rule, function, f"{size} bytes are needed at once, the limit on memory is {limit}", "Raise --max-memory."
     )
 
@@ -120,7 +120,7 @@ def declared_sizes(
     if stated is None:
         lacks = "shape" if declared is not None and declared.element else "element type"
         message = f"{tensor_path(state, t)}: no run gives it a shape, and the body declares no {lacks} of its output"
-        return undefined(rule, function, message, "Declare the type and the shape of the outputs of the body.")
+        return stuck_at(rule, function, message, "Declare the type and the shape of the outputs of the body.")
     return stated
 
 
@@ -136,18 +136,18 @@ def declared_output(state: State, body: GraphId, position: int) -> ValueType | N
 
 def _loop_begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     """Step/loop or Step/loop-none."""
-    body = _body(state, n, "Step/loop")
-    if isinstance(body, Stuck):
-        return body
-    trips = _trips(state, n, "Step/loop", "loop_starts")
+    trips = _trips(state, n)
     if isinstance(trips, Stuck):
         return trips
-    going = _condition(state, n, "Step/loop")
+    going = _condition(state, n)
     if isinstance(going, Stuck):
         return going
-    if going and (trips is None or trips > 0):
-        return "Step/loop", Enter(body, trips)
-    return "Step/loop-none", Stay()
+    starts = going and (trips is None or trips > 0)
+    rule, values = ("Step/loop", "loop_input") if starts else ("Step/loop-none", "loop_unrun")
+    body = _body(state, n, rule, values)
+    if isinstance(body, Stuck):
+        return body
+    return rule, Enter(body, trips) if starts else Stay()
 
 
 def _loop_ends(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
@@ -157,8 +157,8 @@ def _loop_ends(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     if going and len(node.inputs) > 1 and node.inputs[1] is not None:
         graph = state.program.model.graphs[frame.graph]
         if not graph.outputs:
-            return undefined("Step/loop-next", "loop_goes_on", f"the body of {node.path} gives no condition")
-        going = one_bool(outputs_of_run(state)[0], "Step/loop-next", "loop_goes_on", state, graph.outputs[0])
+            return stuck_at("Step/loop-next", "loop_condition", f"the body of {node.path} gives no condition")
+        going = one_bool(outputs_of_run(state)[0], "Step/loop-next", "loop_condition", state, graph.outputs[0])
         if isinstance(going, Stuck):
             return going
     if not going:
@@ -193,7 +193,7 @@ def _loop_outputs(state: State, select: Select) -> Results | Stuck:
         value = values[1 + i] if 1 + i < len(values) else None
         if value is None and t is not None:
             message = f"{select.path} has {len(node.outputs)} outputs, its body gives {len(values) - 1}"
-            return undefined(select.rule, "loop_output", message, "Give the body an output for each one of the Loop.")
+            return stuck_at(select.rule, "loop_output", message, "Give the body an output for each one of the Loop.")
         if t is not None and value is not None and i >= carried:
             runs = [*kept_runs(state, 1 + i), value]
             array = stacked(runs, 0, select.rule, "loop_output", state, t)
@@ -207,7 +207,7 @@ def _loop_outputs(state: State, select: Select) -> Results | Stuck:
 def _loop_unrun(state: State, select: Select) -> Results | Stuck:
     node, body = state.program.model.nodes[select.node], body_of(state, select.node, "body")
     if body is None:
-        return undefined(select.rule, "loop_unrun", f"{select.path} has no graph body")
+        return stuck_at(select.rule, "loop_unrun", f"{select.path} has no graph body")
     carried, given = _carried(state, body), len(state.program.model.graphs[body].outputs)
     made: list[Value | None] = []
     for i, t in enumerate(node.outputs):
@@ -216,7 +216,7 @@ def _loop_unrun(state: State, select: Select) -> Results | Stuck:
             value = input_at(state, select.node, 2 + i)
             if value is None and t is not None:
                 message = f"{select.path}: the output {i} has no initial value, and the body does not run"
-                return undefined(select.rule, "loop_unrun", message, "Give the Loop an initial value for it.")
+                return stuck_at(select.rule, "loop_unrun", message, "Give the Loop an initial value for it.")
         elif t is not None:
             declared = declared_output(state, body, 1 + i) if 1 + i < given else None
             sizes = declared_sizes(declared, select.rule, "loop_unrun", state, t)
@@ -227,22 +227,29 @@ def _loop_unrun(state: State, select: Select) -> Results | Stuck:
     return results(zip(node.outputs, made, strict=True))
 
 
-def _trips(state: State, n: NodeId, rule: str, function: str) -> int | Stuck | None:
+def _trips(state: State, n: NodeId) -> int | Stuck | None:
     """The trip count; None without one."""
     value = input_at(state, n, 0)
-    return None if value is None else one_int(value, rule, function, state, state.program.model.nodes[n].inputs[0])
+    if value is None:
+        return None
+    return one_int(value, "Step/loop", "loop_decided", state, state.program.model.nodes[n].inputs[0])
 
 
-def _condition(state: State, n: NodeId, rule: str) -> bool | Stuck:
+def _condition(state: State, n: NodeId) -> bool | Stuck:
     value = input_at(state, n, 1)
-    return value is None or one_bool(value, rule, "loop_starts", state, state.program.model.nodes[n].inputs[1])
+    if value is None:
+        return True
+    return one_bool(value, "Step/loop", "loop_decided", state, state.program.model.nodes[n].inputs[1])
 
 
-def _body(state: State, n: NodeId, rule: str) -> GraphId | Stuck:
-    """The body, which has at least an iteration number and a condition, and an output for each carried value."""
+def _body(state: State, n: NodeId, rule: str, values: str) -> GraphId | Stuck:
+    """The body, which has at least an iteration number and a condition, and an output for each carried value.
+
+    values: the name of the premise that chooses what the rule writes.
+    """
     body = body_of(state, n, "body")
     if body is None:
-        return undefined(rule, "body", f"{state.program.model.nodes[n].path} has no graph body")
+        return stuck_at(rule, "body", f"{state.program.model.nodes[n].path} has no graph body")
     graph = state.program.model.graphs[body]
     node = state.program.model.nodes[n]
     if len(graph.inputs) < max(2, len(node.inputs)) or len(graph.outputs) < len(graph.inputs) - 1:
@@ -251,7 +258,7 @@ def _body(state: State, n: NodeId, rule: str) -> GraphId | Stuck:
             f" {len(node.inputs)} inputs"
         )
         advice = "Give it the inputs number, condition, carried values, and the outputs condition, carried values."
-        return undefined(rule, "body", message, advice)
+        return stuck_at(rule, values, message, advice)
     return body
 
 
@@ -349,7 +356,7 @@ def _layout(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
     attributes, body = state.program.attributes(n), body_of(state, n, "body")
     scans = attributes.get("num_scan_inputs")
     if body is None or not isinstance(scans, int) or scans < 1:
-        return undefined(rule, "scan_runs", f"{node.path} has no graph body, or num_scan_inputs is not positive")
+        return stuck_at(rule, "scan_runs", f"{node.path} has no graph body, or num_scan_inputs is not positive")
     batched = node.version == _BATCHED
     first = 1 if batched else 0
     states = len(node.inputs) - first - scans
@@ -359,7 +366,7 @@ def _layout(state: State, n: NodeId, rule: str) -> ScanLayout | Stuck:
             f"{node.path} has {len(node.inputs)} inputs of which {scans} are scanned, its body {len(graph.inputs)}"
             f" inputs and {len(graph.outputs)} outputs"
         )
-        return undefined(rule, "scan_runs", message, "Give the body an input for each state and each scan input.")
+        return stuck_at(rule, "scan_runs", message, "Give the body an input for each state and each scan input.")
     collected = len(graph.outputs) - states
     names, axis = (_BATCHED_LISTS, 1) if batched else (_LISTS, 0)
     rows: list[tuple[int, ...]] = []
@@ -384,9 +391,9 @@ def _numbers(state: State, n: NodeId, rule: str, name: str, count: int) -> tuple
     path, stated = state.program.model.nodes[n].path, state.program.attributes(n)[name]
     numbers = tuple(it for it in stated if isinstance(it, int)) if isinstance(stated, tuple) else ()
     if len(numbers) != count:
-        return undefined(rule, "scan_runs", f"{path}: {name} has {len(numbers)} entries, not {count}")
+        return stuck_at(rule, "scan_runs", f"{path}: {name} has {len(numbers)} entries, not {count}")
     if "axes" not in name and any(it not in (0, 1) for it in numbers):
-        return undefined(rule, "scan_runs", f"{path}: {name} is {list(numbers)}, a direction is 0 or 1")
+        return stuck_at(rule, "scan_runs", f"{path}: {name} is {list(numbers)}, a direction is 0 or 1")
     return numbers
 
 
@@ -404,14 +411,14 @@ def _extent(
         at = axis + rank if axis < 0 and (node.version or 0) >= _NEGATIVE_AXES else axis
         if not isinstance(value, np.ndarray) or not 0 <= at < rank:
             message = f"{node.path}: the scan input {i} is {shown(value)} and is scanned along axis {axis}"
-            return undefined(rule, "scan_runs", message, "Give every scan input a scan axis that it has.")
+            return stuck_at(rule, "scan_runs", message, "Give every scan input a scan axis that it has.")
         shapes.append(value.shape)
         resolved.append(at)
     sizes = {shape[at] for shape, at in zip(shapes, resolved, strict=True)}
     batches = {shape[0] for shape in shapes} if node.version == _BATCHED else {1}
     if len(sizes) > 1 or len(batches) > 1:
         message = f"{node.path}: the scan inputs have the shapes {list(map(list, shapes))}, scanned along {resolved}"
-        return undefined(rule, "scan_runs", message, "Give all scan inputs the same size along their scan axes.")
+        return stuck_at(rule, "scan_runs", message, "Give all scan inputs the same size along their scan axes.")
     return tuple(resolved), sizes.pop(), batches.pop()
 
 
@@ -421,13 +428,13 @@ def _lengths(state: State, n: NodeId, rule: str, batch: int, length: int, revers
     if given is None:
         return (length,) * batch
     if not isinstance(given, np.ndarray) or given.dtype != np.int64 or given.shape != (batch,):
-        return undefined(rule, "scan_runs", f"{path}: sequence_lens is {shown(given)}, expected int64[{batch}]")
+        return stuck_at(rule, "scan_runs", f"{path}: sequence_lens is {shown(given)}, expected int64[{batch}]")
     lengths = tuple(int(it) for it in given.tolist())
     if any(not 0 <= it <= length for it in lengths):
-        return undefined(rule, "scan_runs", f"{path}: a sequence length is not between 0 and {length}: {lengths}")
+        return stuck_at(rule, "scan_runs", f"{path}: a sequence length is not between 0 and {length}: {lengths}")
     if reverse and any(it < length for it in lengths):
         message = f"{path} scans sequences of lengths {lengths} in reverse along an axis of {length}"
-        return undefined(rule, "scan_runs", message, "ONNX does not say where that scan begins: use Scan of opset 9.")
+        return stuck_at(rule, "scan_runs", message, "ONNX does not say where that scan begins: use Scan of opset 9.")
     return lengths
 
 
@@ -464,9 +471,7 @@ def _of_sequence(
         return initial
     if not isinstance(initial, np.ndarray) or initial.ndim < 1 or initial.shape[0] != len(layout.lengths):
         message = f"{state.program.model.nodes[n].path}: the initial state {i} is {shown(initial)}"
-        return undefined(
-            "Step/scan", "scan_input", message, f"Give it the first axis {len(layout.lengths)}, the batch."
-        )
+        return stuck_at("Step/scan", "scan_input", message, f"Give it the first axis {len(layout.lengths)}, the batch.")
     return np.asarray(initial[sequence], initial.dtype)
 
 
@@ -477,7 +482,7 @@ def _scan_outputs(state: State, select: Select, layout: ScanLayout) -> Results |
     node, last = state.program.model.nodes[select.node], outputs_of_run(state)
     if named(node.outputs) > len(last):
         message = f"{select.path} has {len(node.outputs)} outputs, its body {len(last)}"
-        return undefined(select.rule, "scan_output", message, "Give the body an output for each output of the Scan.")
+        return stuck_at(select.rule, "scan_output", message, "Give the body an output for each output of the Scan.")
     triples: list[tuple[TensorId, Value, Mask | None]] = []
     for i, (t, value) in enumerate(zip(node.outputs, last, strict=False)):
         if t is None or value is None:
@@ -529,7 +534,7 @@ def _states(state: State, select: Select, layout: ScanLayout, i: int, runs: list
             return initial
         if initial is None:
             message = f"{select.path}: the state {i} has no initial value, and sequence {sequence} is empty"
-            return undefined(select.rule, "scan_output", message, "Give the Scan an initial value for it.")
+            return stuck_at(select.rule, "scan_output", message, "Give the Scan an initial value for it.")
         finals.append(initial)
     return stacked(finals, 0, select.rule, "scan_output", state, t)
 
@@ -565,7 +570,7 @@ def _scan_unrun(state: State, select: Select, layout: ScanLayout) -> Results | S
             initial = input_at(state, select.node, layout.first + i)
             if initial is None:
                 message = f"{select.path}: the state {i} has no initial value, and the body does not run"
-                return undefined(select.rule, "scan_unrun", message, "Give the Scan an initial value for it.")
+                return stuck_at(select.rule, "scan_unrun", message, "Give the Scan an initial value for it.")
             made.append((t, initial, None))
             continue
         k = i - layout.states
@@ -591,7 +596,7 @@ def _out_axis(state: State, select: Select, axis: int, rank: int, function: str)
     if 0 <= at < rank:
         return at
     message = f"{select.path}: scan_output_axes has the axis {axis}, the output has {rank} axes"
-    return undefined(select.rule, function, message, "Give an axis that the output has.")
+    return stuck_at(select.rule, function, message, "Give an axis that the output has.")
 
 
 # ---- Sequence map ---------------------------------------------------------------------------------
@@ -599,25 +604,28 @@ def _out_axis(state: State, select: Select, axis: int, rank: int, function: str)
 
 def _map_begins(state: State, n: NodeId) -> tuple[str, Change] | Stuck:
     """Step/sequence-map or Step/sequence-map-none."""
-    node, body, rule = state.program.model.nodes[n], body_of(state, n, "body"), "Step/sequence-map"
+    node, first = state.program.model.nodes[n], input_at(state, n, 0)
+    if not isinstance(first, Sequence):
+        message = f"{node.path}: the first input is {shown(first)}, not a sequence"
+        return stuck_at("Step/sequence-map", "map_runs", message)
+    for position in range(1, len(node.inputs)):
+        other = input_at(state, n, position)
+        if isinstance(other, Sequence) and len(other.items) != len(first.items):
+            message = f"{node.path}: the input {position} is {shown(other)}, the first one {shown(first)}"
+            return stuck_at("Step/sequence-map", "map_runs", message, "Give all sequences the same length.")
+    some = bool(first.items)
+    rule, values = ("Step/sequence-map", "map_input") if some else ("Step/sequence-map-none", "map_unrun")
+    body = body_of(state, n, "body")
     if body is None:
-        return undefined(rule, "body", f"{node.path} has no graph body")
+        return stuck_at(rule, "body", f"{node.path} has no graph body")
     graph = state.program.model.graphs[body]
     if len(graph.inputs) != len(node.inputs) or len(graph.outputs) < named(node.outputs):
         message = (
             f"{node.path} has {len(node.inputs)} inputs and {len(node.outputs)} outputs, its body"
             f" {len(graph.inputs)} and {len(graph.outputs)}"
         )
-        return undefined(rule, "body", message, "Give the body as many inputs and outputs as the node has.")
-    first = input_at(state, n, 0)
-    if not isinstance(first, Sequence):
-        return undefined(rule, "map_runs", f"{node.path}: the first input is {shown(first)}, not a sequence")
-    for position in range(1, len(node.inputs)):
-        other = input_at(state, n, position)
-        if isinstance(other, Sequence) and len(other.items) != len(first.items):
-            message = f"{node.path}: the input {position} is {shown(other)}, the first one {shown(first)}"
-            return undefined(rule, "map_runs", message, "Give all sequences the same length.")
-    return (rule, Enter(body, len(first.items))) if first.items else ("Step/sequence-map-none", Stay())
+        return stuck_at(rule, values, message, "Give the body as many inputs and outputs as the node has.")
+    return rule, Enter(body, len(first.items)) if some else Stay()
 
 
 def _map_ends(state: State, _n: NodeId) -> tuple[str, Change] | Stuck:
@@ -646,7 +654,7 @@ def _map_computes(state: State, select: Select) -> Results | Stuck:
                 declared = None if graph is None or t is None else declared_output(state, graph, position)
                 if t is not None and (declared is None or declared.kind != "tensor" or not declared.element):
                     message = f"{select.path}: the body declares no type of its output {position}, and does not run"
-                    return undefined(select.rule, "map_unrun", message, "Declare the types of the outputs of the body.")
+                    return stuck_at(select.rule, "map_unrun", message, "Declare the types of the outputs of the body.")
                 empty.append(None if declared is None else Sequence(ValueType("tensor", declared.element), ()))
             return results(zip(node.outputs, empty, strict=True))
 
@@ -669,7 +677,7 @@ def _map_outputs(state: State, select: Select, last: tuple[Value | None, ...]) -
         types = [element_of(item.dtype) if isinstance(item, np.ndarray) else "" for item in items]
         if not types[0] or set(types) != {types[0]}:
             message = f"{select.path}: the runs give its output {position} the types {', '.join(map(shown, items))}"
-            return undefined(select.rule, "map_output", message, "Give the output of the body one element type.")
+            return stuck_at(select.rule, "map_output", message, "Give the output of the body one element type.")
         made.append(Sequence(ValueType("tensor", types[0]), tuple(items)))
     return results(zip(node.outputs, made, strict=True))
 
@@ -680,13 +688,13 @@ def _map_outputs(state: State, select: Select, last: tuple[Value | None, ...]) -
 def _if_begins(state: State, n: NodeId) -> Chosen:
     node = state.program.model.nodes[n]
     condition = node.inputs[0] if node.inputs else None
-    is_true = one_bool(input_at(state, n, 0), "Step/if", "is_true", state, condition)
+    is_true = one_bool(input_at(state, n, 0), "Step/if", "is_flag", state, condition)
     if isinstance(is_true, Stuck):
         return is_true
     name = "then_branch" if is_true else "else_branch"
     body = body_of(state, n, name)
     if body is None:
-        return undefined("Step/if", "branch", f"{node.path} has no graph {name}")
+        return stuck_at("Step/if", "branch", f"{node.path} has no graph {name}")
     return "Step/if", Enter(body)
 
 
@@ -700,7 +708,7 @@ def _if_computes(state: State, select: Select) -> Results | Stuck:
     values, outputs = outputs_of_run(state), state.program.model.nodes[select.node].outputs
     if named(outputs) > len(values):
         message = f"{select.path} has {len(outputs)} outputs, its branch {len(values)}"
-        return undefined(select.rule, "positioned", message, "Give both branches an output for each output of the If.")
+        return stuck_at(select.rule, "positioned", message, "Give both branches an output for each output of the If.")
     return results(zip(outputs, values, strict=False))
 
 
@@ -712,17 +720,23 @@ Chosen = tuple[str, Change] | Stuck
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """begins, ends: the rule for the enabled node, and for the end of a run of its body. computes: W of the rule."""
+    """The rules of an operator that runs a body, as the machine takes them.
 
+    first: the first rule that begins at the node; last: the first of those at the end of a run of the body.
+    begins, ends: the rule for the enabled node, and for the end of a run. computes: W of the rule.
+    """
+
+    first: str
+    last: str
     begins: Callable[[State, NodeId], Chosen]
     ends: Callable[[State, NodeId], Chosen]
     computes: Callable[[State, Select], Results | Stuck]
 
 
 CONTROLS: Mapping[str, Control] = {
-    "If": Control(_if_begins, _if_ends, _if_computes),
-    "Loop": Control(_loop_begins, _loop_ends, _loop_computes),
-    "Scan": Control(_scan_begins, _scan_ends, _scan_computes),
-    "SequenceMap": Control(_map_begins, _map_ends, _map_computes),
+    "If": Control("Step/if", "Step/if-leave", _if_begins, _if_ends, _if_computes),
+    "Loop": Control("Step/loop", "Step/loop-next", _loop_begins, _loop_ends, _loop_computes),
+    "Scan": Control("Step/scan", "Step/scan-next", _scan_begins, _scan_ends, _scan_computes),
+    "SequenceMap": Control("Step/sequence-map", "Step/sequence-map-next", _map_begins, _map_ends, _map_computes),
 }
 """For each operator with a body, its rules."""

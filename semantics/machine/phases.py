@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sonnx.spec.language.syntax import Constraint, Span, Transition
 from sonnx.spec.library import specification
 
+from ..errors import InternalError
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application, Stuck
@@ -139,21 +140,11 @@ class Observer(Protocol):
 # ---- Refused transitions --------------------------------------------------------------------------
 
 
-def stuck_at(rule: str, premise: int, message: str, suggestion: str = "") -> Stuck:
-    """Stuck at a premise of a rule, counted from 0."""
-    text, span = _premise(rule, premise)
+def stuck_at(rule: str, name: str, message: str, suggestion: str = "") -> Stuck:
+    """Stuck at the premise of a rule that has this name by its text (`premise_names`). Raises InternalError for a name
+    that none has."""
+    text, span = _premise(rule, name)
     return Stuck(rule, text, span, message, suggestion)
-
-
-def undefined(rule: str, function: str, message: str, suggestion: str = "") -> Stuck:
-    """Stuck at the premise of a rule that uses a function which is undefined there."""
-    from sonnx.spec.language.printer import print_expression
-
-    transition = _transition(rule)
-    for number, premise in enumerate(transition.premises):
-        if f"{function}(" in print_expression(premise.expr):
-            return stuck_at(rule, number, message, suggestion)
-    return Stuck(rule, f"{function} is undefined", transition.span, message, suggestion)
 
 
 def over_budget(rule: str, message: str, option: str = "--max-memory") -> Stuck:
@@ -171,9 +162,14 @@ def _transition(rule: str) -> Transition:
 
 
 @cache
-def _premise(rule: str, number: int) -> tuple[str, Span]:
+def _premise(rule: str, name: str) -> tuple[str, Span]:
+    from sonnx.spec.language.premises import premise_names
     from sonnx.spec.language.printer import print_expression
 
-    premise = _transition(rule).premises[number]
+    transition = _transition(rule)
+    position = premise_names(transition).get(name)
+    if position is None:
+        raise InternalError(f"{rule} has no premise of the name {name}")
+    premise = transition.premises[position]
     text = print_expression(premise.expr)
     return (text if premise.name is None else f"{premise.name} = {text}"), premise.span

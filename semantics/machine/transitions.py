@@ -32,7 +32,6 @@ from .phases import (
     Write,
     over_budget,
     stuck_at,
-    undefined,
 )
 from .schedule import after, agenda
 from .state import Frame, Kept, State, Table, advanced_frame, has_value, node_path, run_prefix, tensor_path, value_of
@@ -245,15 +244,14 @@ def select(state: State, n: NodeId) -> Select | Stuck:
     frame, node = state.frame, state.program.model.nodes[n]
     if node.graph != frame.graph:
         return _ending(state, n)
-    runs = node.bodies or (node.op_type in CONTROLS and not normal_domain(node.domain))
-    rule = "Step/fire" if not runs else f"Step/{_RULES.get(node.op_type, 'fire')}"
+    control = control_of(state, n)
+    if node.bodies and control is None:
+        return _without_rules(state, n)
     if not is_enabled(state, n):
-        return stuck_at(rule, _ENABLED, _not_enabled(state, n))
-    if not runs:
-        return Select(rule, n, node_path(state, n), Stay())
-    control = _control(state, n)
-    if isinstance(control, Stuck):
-        return control
+        rule = control.first if control is not None and node.bodies else "Step/fire"
+        return stuck_at(rule, "enabled", _not_enabled(state, n))
+    if control is None:
+        return Select("Step/fire", n, node_path(state, n), Stay())
     return _selected(state, n, control.begins(state, n))
 
 
@@ -279,8 +277,8 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
     program = state.program
     node = program.model.nodes[selected.node]
     if selected.rule != "Step/fire":
-        control = _control(state, selected.node)
-        made = control if isinstance(control, Stuck) else control.computes(state, selected)
+        control = control_of(state, selected.node)
+        made = _without_rules(state, selected.node) if control is None else control.computes(state, selected)
         return made if isinstance(made, Stuck) else Apply(None, made.tensors, made.values, made.free)
     application = Application(
         program.operators[selected.node],
@@ -297,7 +295,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
     given, asked = len(outputs.values), len(node.outputs)
     if given != asked:
         message = f"{selected.path}: {node.op_type} gives {given} outputs, the node lists {asked}"
-        return undefined("Step/fire", "value", message, "List the outputs that the operator has.")
+        return stuck_at("Step/fire", "gives", message, "List the outputs that the operator has.")
     return _by_tensor(application, node.outputs, outputs, selected)
 
 
@@ -324,35 +322,33 @@ def advance(state: State, selected: Select, written: Write) -> Advance:
 
 # ---- Selecting --------------------------------------------------------------------------------
 
-_ENABLED = 2  # the position of the premise enabled(n, M) in the rules that begin at a node
-_RULES = {"If": "if", "Loop": "loop", "Scan": "scan", "SequenceMap": "sequence-map"}
-
 
 def _ending(state: State, n: NodeId) -> Select | Stuck:
     """The rule that ends a run of the body of a node."""
     frame, node = state.frame, state.program.model.nodes[n]
     if frame.holder != n:
-        return stuck_at("Step/fire", 0, f"{node.path} is no node of the graph that runs")
+        return stuck_at("Step/fire", "nodes", f"{node.path} is no node of the graph that runs")
+    control = control_of(state, n)
+    if control is None:
+        return _without_rules(state, n)
     if not finished(state):
         missing = next(t for t in state.program.model.graphs[frame.graph].outputs if not has_value(state, t))
-        name = _RULES.get(node.op_type, "if")
-        ending = f"Step/{name}-leave"
-        return stuck_at(ending, 3, f"the output {tensor_path(state, missing)} of the body has no value")
-    control = _control(state, n)
-    if isinstance(control, Stuck):
-        return control
+        return stuck_at(control.last, "finished", f"the output {tensor_path(state, missing)} of the body has no value")
     return _selected(state, n, control.ends(state, n))
 
 
-def _control(state: State, n: NodeId) -> Control | Stuck:
+def control_of(state: State, n: NodeId) -> Control | None:
+    """The rules of a node that runs a body; None for any other node."""
     node = state.program.model.nodes[n]
-    control = None if normal_domain(node.domain) else CONTROLS.get(node.op_type)
-    if control is None:
-        message = (
-            f"{node_path(state, n)} holds a body, and no rule runs one for {operator_text(node.domain, node.op_type)}"
-        )
-        return stuck_at("Step/fire", 1, message, _WITHOUT)
-    return control
+    control = CONTROLS.get(node.op_type)
+    return control if control is not None and not normal_domain(node.domain) else None
+
+
+def _without_rules(state: State, n: NodeId) -> Stuck:
+    node = state.program.model.nodes[n]
+    name = operator_text(node.domain, node.op_type)
+    message = f"{node_path(state, n)} holds a body, and no rule runs one for {name}"
+    return stuck_at("Step/fire", "bodies", message, _WITHOUT)
 
 
 def _selected(state: State, n: NodeId, chosen: tuple[str, Change] | Stuck) -> Select | Stuck:
@@ -416,8 +412,8 @@ def _applied(meaning: Meaning, application: Application, node: Node, selected: S
     except MemoryError as error:
         reason = f"{error}, the limit is {application.budget}" if application.budget is not None else str(error)
         message = f"{selected.path}: there is no memory for its outputs ({reason})"
-        return undefined(
-            "Step/fire", "value", message, "Give smaller inputs, or raise --max-memory where there is more."
+        return stuck_at(
+            "Step/fire", "gives", message, "Give smaller inputs, or raise --max-memory where there is more."
         )
 
 

@@ -282,6 +282,8 @@ def counts(files: list[Source], elaboration: Elaboration) -> list[str]:
         ("defined", kinds["define"]),
         ("inductive", kinds["inductive"]),
         ("primitive", kinds["fun"]),
+        ("records", kinds["record"]),
+        ("fields", kinds["field"]),
         ("constraints", len(elaboration.constraints)),
         ("transitions", len(elaboration.transitions)),
         ("operators", len(elaboration.operators)),

@@ -22,7 +22,7 @@
   index                base, index, ...                          that of an entry
   size                 a list or a set                           Int
   concat               left, right                               list or map
-  fact, inductive, define, fun   argument, ...; name             the result
+  fact, inductive, define, fun, record, field   argument, ...; name      the result
   local                argument, ...; name, variable             the result of a function of an operator's text
   given                variable                                  Bool
   apply                input or nothing, ..., attribute, ...; name, value: the version, labels: inputs are unnamed

@@ -122,6 +122,7 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
     checked = {name: check_function(function, ledger) for name, function in functions.items()}
     bodies = {name: body for name, body in checked.items() if body is not None}
     check_recursion(functions, ledger)
+    check_records(functions, ledger)
     check_positive(functions, bodies, ledger)
     for constraint in constraints.values():
         check_constraint(constraint, ledger)
@@ -231,6 +232,26 @@ def check_recursion(functions: Mapping[str, FunctionDeclaration], ledger: Ledger
         if cycle is not None:
             done.update(cycle)
             ledger.report("name/recursion", function.span, name=name, path=" -> ".join(cycle))
+
+
+def check_records(functions: Mapping[str, FunctionDeclaration], ledger: Ledger) -> None:
+    """A record has for each parameter the field of that name, and a field belongs to a parameter of one record."""
+    given: set[tuple[str, Sort]] = set()
+    for record in functions.values():
+        if record.kind != "record":
+            continue
+        for parameter in record.parameters:
+            field, sort = functions.get(parameter.name), record.result
+            if field is None or field.kind != "field" or [it.sort for it in field.parameters] != [sort]:
+                ledger.report("record/field", parameter.span, name=parameter.name, sort=sort, of=parameter.sort)
+            elif field.result != parameter.sort:
+                ledger.report("sort/expected", field.span, expected=parameter.sort, found=field.result, hint="")
+            elif (parameter.name, sort) in given:
+                ledger.report("name/duplicate", parameter.span, field.span, what="field", name=parameter.name)
+            given.add((parameter.name, sort))
+    for field in functions.values():
+        if field.kind == "field" and not any((field.name, it.sort) in given for it in field.parameters[:1]):
+            ledger.report("field/record", field.span, name=field.name)
 
 
 def calls(expr: Expr) -> Iterable[str]:

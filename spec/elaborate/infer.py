@@ -203,7 +203,7 @@ def _call(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
         sort, parts = _applied(expr, name, binding.parameters, binding.sort, binding.span, scope, ledger)
         return Core("local", sort, parts, expr.span, name, variable=binding)
     if function is not None:
-        if scope.operator is not None and function.kind in ("fact", "inductive"):
+        if scope.operator is not None and function.kind in ("fact", "inductive", "record", "field"):
             ledger.report("operator/fact", expr.span, function.span, name=name, hint=INSTEAD.get(name, ""))
             _infer_all(arguments, scope, ledger)
             return _mistaken(expr)

@@ -26,7 +26,7 @@ PLACES = {
     "compare": "a comparison",
     "fold": "a fold",
     **dict.fromkeys(("forall", "exists"), "a domain"),
-    **dict.fromkeys(("fact", "inductive", "define", "fun", "local"), "an argument of a function"),
+    **dict.fromkeys(("fact", "inductive", "define", "fun", "record", "field", "local"), "an argument of a function"),
 }
 """The words for a place that is not positive."""
 POSITIVE = {"and": 0, "or": 0, "forall": 0, "exists": 0, "implies": 1, "ite": 1, "case": 1}

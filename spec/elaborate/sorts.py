@@ -74,8 +74,14 @@ def is_map(sort: Sort) -> bool:
     return sort.name.startswith("map ")
 
 
+MEMORY, CONTENT = Sort("Memory"), Sort("map Tensor to", Sort("Value"))
+"""A memory is a finite map from tensors to values."""
+
+
 def accepts(expected: Sort | None, found: Sort | None) -> bool:
     """True where `found` may stand for `expected`. A list stands for the set of its members."""
+    if expected == MEMORY and found == CONTENT:
+        return True
     if expected is None or found is None or "Any" in (expected.name, found.name):
         return True
     if expected.name == "Rational" and found == INT:

@@ -108,7 +108,9 @@ RULES: Mapping[str, Callable[[Core], Expr]] = {
     "case": _case,
     "arithmetic": lambda core: Expr(core.name, _parts(core)),
     "size": lambda core: Expr("call", ("len", *_parts(core))),
-    **dict.fromkeys(("fun", "define", "local"), lambda core: Expr("call", (core.name, *_parts(core)))),
+    **dict.fromkeys(
+        ("fun", "record", "field", "define", "local"), lambda core: Expr("call", (core.name, *_parts(core)))
+    ),
     "list": _list,
     "fold": _fold,
     "apply": _apply,

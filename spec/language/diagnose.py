@@ -12,8 +12,8 @@ from .errors import SpecError, mistake
 from .syntax import Span
 
 DECLARATIONS = frozenset((
-    "CONSTRAINT", "CONTRACT", "DEFINE", "FACT", "FINDING", "FUN", "INDUCTIVE", "LAW", "LEMMA", "OPERATOR", "PROFILE",
-    "RULE", "SITUATION", "SORT", "THEOREM"
+    "CONSTRAINT", "CONTRACT", "DEFINE", "FACT", "FIELD", "FINDING", "FUN", "INDUCTIVE", "LAW", "LEMMA", "OPERATOR",
+    "PROFILE", "RECORD", "RULE", "SITUATION", "SORT", "THEOREM"
 ))  # fmt: skip
 CLAUSES = frozenset((
     "COLLECTS", "DEMANDED", "EVIDENCE", "INCLUDES", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST",
@@ -113,8 +113,8 @@ def phrase(terminals: frozenset[str], spellings: dict[str, str]) -> str:
         rest -= CONNECTIVES
     if terminals >= DECLARATIONS:
         parts.append(
-            "a declaration (sort, fact, fun, define, inductive, constraint, rule, law, theorem, lemma, finding,"
-            " situation, operator or profile)"
+            "a declaration (sort, fact, fun, record, field, define, inductive, constraint, rule, law, theorem, lemma,"
+            " finding, situation, operator or profile)"
         )
         rest -= DECLARATIONS
     if len(terminals & CLAUSES) > 2:

@@ -76,6 +76,8 @@ MESSAGES: Mapping[str, str] = {
     "profile/id": "the rule {id} occurs twice in this rule set; give one a variant of its own",
     "profile/includes": "no rule set is named {name}{hint}",
     "profile/included": "{name} is included twice; once is enough",
+    "record/field": "a record has a field for each parameter: declare `field {name}(x: {sort}): {of}`",
+    "field/record": "no record has a parameter {name}: a field gives back what a record was made of",
     "profile/cycle": "the rule set {name} includes itself: {path}",
     "profile/collects": "a rule set cannot collect {value} statements; it can collect one of {allowed}",
     "profile/status": "{value} is no status; use one of {allowed}",

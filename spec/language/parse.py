@@ -298,7 +298,7 @@ class _Builder:
         match tree.data:
             case "sort":
                 return SortDeclaration(str(kids[0]), unquote(kids[1]), span)
-            case "fact" | "fun" | "define":
+            case "fact" | "fun" | "record" | "field" | "define":
                 body = self._read.expr(kids[4]) if tree.data == "define" else None
                 return FunctionDeclaration(
                     str(tree.data),

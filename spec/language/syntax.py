@@ -178,7 +178,8 @@ class Accuracy:
 class FunctionDeclaration:
     """A function symbol.
 
-    `kind`: fact (read off a graph), fun (primitive), define (has a body), inductive (least fixpoint). clauses: notes,
+    `kind`: fact (read off a graph), fun (primitive), record (makes an element of a sort of its arguments), field (gives
+    back the argument of its name), define (has a body), inductive (least fixpoint). clauses: notes,
     and `drawn` of a primitive that has several results, one of which is drawn: how.
     """
 

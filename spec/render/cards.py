@@ -33,6 +33,8 @@ from .notation import COLON, COMMA, EMPTY, Math, between, name, notation, ranges
 KINDS = {
     "fact": "Fact",
     "fun": "Primitive",
+    "record": "Record",
+    "field": "Field",
     "define": "Definition",
     "inductive": "Inductive definition",
 }

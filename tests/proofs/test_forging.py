@@ -55,7 +55,8 @@ def words(part: object) -> Iterator[str]:
 
 def with_what_they_name(whole: Specification, names: frozenset[str]) -> Specification:
     """The text without the declarations that these names do not lead to: it is read in a fifth of the time."""
-    reached, new = set[str](), set(names)
+    made_of = {name for name, it in whole.functions.items() if it.kind in ("record", "field")}
+    reached, new = set[str](), {*names, *made_of}
     while new:
         reached |= new
         named = (getattr(whole, section).get(name) for section in SECTIONS for name in new)

@@ -104,7 +104,7 @@ def refuted(name: str, structures: dict[str, Structure]) -> list[str]:
 def test_laws_about_facts_are_found() -> None:
     assert set(LAWS) == {
         "Consumers", "Producers", "Writers", "Everything", "OwnNodes", "OwnGraphs", "OwnOutputs", "OwnTensors",
-        "MainOutputs", "OutputsAt", "InputsAt", "FormalInputs", "Captured", "Held",
+        "HasBodies", "MainOutputs", "OutputsAt", "InputsAt", "FormalInputs", "Captured", "Held",
     }  # fmt: skip
 
 

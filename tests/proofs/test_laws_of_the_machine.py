@@ -242,9 +242,9 @@ def judged(law: str, facts: Structure, own: Mapping[str, Table], domains: Mappin
             instances *= len(table.rows[()]) if isinstance(table, SetTable) else 0
         formula = Expr("forall", (Binder(parameter.name, Expr("call", (members,))), formula))
     for name, it in TEXT.functions.items():
-        if it.kind == "fun" and name in own:
+        if it.kind in ("fun", "field", "define") and name in own:
             functions[name] = replace(it, kind="fact")
-        elif it.kind == "fun":
+        elif it.kind in ("fun", "field"):
             functions[name] = replace(it, kind="fact")
             extra[name] = SetTable({}) if it.result.name == "set" else ValueTable({})
     providers = {**facts.providers, **{name: (lambda table=table: table) for name, table in extra.items()}}

@@ -136,6 +136,7 @@ def structure(graph: SmallGraph, overrides: dict[str, Table] | None = None) -> S
         "writer": ValueTable({p: n for p, (n, _) in enumerate(ports)}),
         "bodies": SetTable({}),
         "body_names": SetTable({}),
+        "graph_attribute": ValueTable({}),
         "body_inputs": ValueTable({0: len(graph.inputs)}),
         "input_positions": ValueTable({0: tuple(range(len(graph.inputs)))}),
         "input_at": ValueTable({(0, i): t for i, t in enumerate(graph.inputs)}),

@@ -99,7 +99,9 @@ RULES: Mapping[str, tuple[int, int | None, Rule]] = {
     "index": (1, None, lambda it: it.parts[0].sort is not None and it.sort == it.parts[0].sort.element),
     "size": (1, 1, lambda it: it.sort == INT and it.parts[0].sort is not None and it.parts[0].sort.element is not None),
     "concat": (2, 2, lambda it: _branches(it, it.parts[:1])),
-    **dict.fromkeys(("fact", "inductive", "define", "fun", "local"), (0, None, lambda it: bool(it.name))),
+    **dict.fromkeys(
+        ("fact", "inductive", "define", "fun", "record", "field", "local"), (0, None, lambda it: bool(it.name))
+    ),
     "given": (0, 0, lambda it: it.sort == BOOL and it.variable is not None),
     "apply": (0, None, lambda it: type(it.value) is int and len(it.labels) == len(it.parts)),
     "nothing": (0, 0, lambda it: it.sort == ANY),

@@ -73,7 +73,7 @@ def test_a_condition_of_several_elements_is_stuck_at_its_premise(models: ModuleT
     model.graph.input[1].type.tensor_type.shape.dim.add().dim_value = 2
     run = models.ran(model, {"x": floats([1, 2]), "c": np.array([True, False])})
     assert run.stuck is not None and run.stuck.rule == "Step/if"
-    assert run.stuck.premise == 'b = branch(n, is_true(input(n, "cond"), M))'
+    assert run.stuck.premise == 'has_input(n, "cond") and is_flag(input(n, "cond"), M)'
     assert "bool[2], not a tensor of one bool" in run.stuck.message
 
 

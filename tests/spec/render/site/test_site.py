@@ -160,7 +160,7 @@ profile sonnx-small "A rule set." source "Here." {
   rule Relu/R1 "Nothing odd" = NoOdd quote "Nothing odd." status TBC
 }
 """,
-    "primitives.sonnx": TEXTS["primitives.sonnx"],
+    "primitives.sonnx": TEXTS["primitives.sonnx"].partition("# ---- Execution")[0],
     "5-operators/small.sonnx": """
 # Small operators.
 define half(x: Rational): Rational "Half of x." = x / 2
