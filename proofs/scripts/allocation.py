@@ -6,7 +6,7 @@ from .script import induction, smt
 
 SCRIPTS = (
     induction({"runs": "AllocationSafety"}),
-    smt("ReadsRight"),
+    smt("PlannedReads"),
     smt("InBounds"),
     smt("RegionsInBounds"),
     smt("Aligned"),
