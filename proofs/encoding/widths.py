@@ -1,15 +1,16 @@
 """The law Decodes for elements of fixed widths: `decode(encode(v)) = v`, width by width.
 
 For a width, lists of elements are asked that fill whole bytes and those that do not, as far as a byte has parts of
-several elements: up to one element more than fill bytes without a rest. Up to 16 bits in all are evaluated for each
+several elements: one element more than fill bytes without a rest, above 16 bits one. Up to 16 bits in all are evaluated for each
 value; what is longer is asked of z3, and of cvc5 where it is installed, as a question about bit-vectors.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 
@@ -25,6 +26,8 @@ WIDTHS = (2, 4, 6, 8, 16, 32, 64, 128)
 EXHAUSTIVE = 16
 """Up to so many bits every value is tried."""
 SECONDS = 60.0
+LAW = "Decodes"
+"""The law of part 6 that is shown here for elements of fixed widths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +43,7 @@ class Shown:
 
 def counts(width: int) -> range:
     """The lengths of lists that are asked."""
-    return range(8 // math.gcd(8, width) + 2)
+    return range(8 // math.gcd(8, width) + (2 if width <= EXHAUSTIVE else 1))
 
 
 def shown(text: Specification) -> Iterator[Shown]:
@@ -111,3 +114,19 @@ def _asked(text: Specification, width: int, count: int) -> Shown:
     if other.status != "unsat":
         return Shown(width, count, "", f"cvc5 says {other.status}")
     return Shown(width, count, "z3 and cvc5")
+
+
+def lines(found: Sequence[Shown]) -> Iterator[str]:
+    """The law as it is listed: for each width how it was shown."""
+    for width, rows in groupby(found, key=lambda it: it.width):
+        of_width = list(rows)
+        ways = {how: [it.count for it in of_width if it.how == how] for how in dict.fromkeys(it.how for it in of_width)}
+        told = [f"{how} of lists of {_few(counted)}" for how, counted in ways.items() if how]
+        told += [f"NOT SHOWN of lists of {it.count}: {it.why}" for it in of_width if not it.how]
+        yield f"law {LAW}, elements of {width} bits: {'; '.join(told)}"
+    if found:
+        yield f"law {LAW}, longer lists, strings, sequences, optionals and maps: assumed, tested"
+
+
+def _few(counted: Sequence[int]) -> str:
+    return str(counted[0]) if len(counted) == 1 else f"{counted[0]} to {counted[-1]}"

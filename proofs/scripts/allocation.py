@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..kernel.kernel import Hints
 from .script import induction, smt
 
 SCRIPTS = (
@@ -10,4 +11,5 @@ SCRIPTS = (
     smt("InBounds"),
     smt("RegionsInBounds"),
     smt("Aligned"),
+    smt("PlansSpare", Hints(closed=("keeps",))),
 )
