@@ -13,11 +13,11 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas import reading
 from sonnx.spec.elaborate.core import Core
 from sonnx.spec.library import Specification
+
 
 @dataclass(frozen=True, slots=True)
 class Bits:

@@ -1,8 +1,8 @@
 """The law Decodes for elements of fixed widths: `decode(encode(v)) = v`, width by width.
 
 For a width, lists of elements are asked that fill whole bytes and those that do not, as far as a byte has parts of
-several elements: one element more than fill bytes without a rest, above 16 bits one. Up to 16 bits in all are evaluated for each
-value; what is longer is asked of z3, and of cvc5 where it is installed, as a question about bit-vectors.
+several elements: one element more than fill bytes without a rest, above 16 bits one. Up to 16 bits in all every value
+is evaluated; what is longer is asked of z3, and of cvc5 where it is installed, as a question about bit-vectors.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import groupby
 
 import numpy as np
-
 from sonnx.checker.smt.solver import Session
 from sonnx.semantics.errors import InternalError
 from sonnx.spec.library import Specification

@@ -7,7 +7,19 @@ from .script import induction, smt
 
 READ = ("agree", "same_names", "enabled", "loop_starts", "loop_decided", "has_input")
 STEPS = ("fires", "enters", "goes_on", "leaves")
-ENDING = Hints(closed=(*STEPS, "finished", "agree", "same_names", "all_runs", "results_agree", "loop_goes_on", "loop_condition", "run_before"))
+ENDING = Hints(
+    closed=(
+        *STEPS,
+        "finished",
+        "agree",
+        "same_names",
+        "all_runs",
+        "results_agree",
+        "loop_goes_on",
+        "loop_condition",
+        "run_before",
+    )
+)
 KINDS = Hints(
     closed=(
         *STEPS, "agree", "enabled", "loop_starts", "loop_decided", "has_input", "finished", "loop_goes_on",
@@ -17,8 +29,8 @@ KINDS = Hints(
 PLACES = Hints(closed=("lies", "spares"))
 BYTES = Hints(
     closed=(
-        *STEPS, "agree", "same_names", "on_owned", "selects", "selects_end", "reads", "ends_alike", "corresponds", "stays",
-        "puts", "spares", "fills", "runs_stay", "same_place", "holds_values", "holds_runs",
+        *STEPS, "agree", "same_names", "on_owned", "selects", "selects_end", "reads", "ends_alike", "corresponds",
+        "stays", "puts", "spares", "fills", "runs_stay", "same_place", "holds_values", "holds_runs",
     )
 )  # fmt: skip
 SCRIPTS = (
@@ -60,8 +72,27 @@ SCRIPTS = (
     smt("EntersInBytes", BYTES),
     smt("GoesOnInBytes", BYTES),
     smt("LeavesInBytes", BYTES),
-    smt("StepInBytes", Hints(closed=(*STEPS, "moves", "represents", "byte_fires", "byte_enters", "reads", "writes_bytes", "advances", "runs_stay", "same_place"))),
+    smt(
+        "StepInBytes",
+        Hints(
+            closed=(
+                *STEPS,
+                "moves",
+                "represents",
+                "byte_fires",
+                "byte_enters",
+                "reads",
+                "writes_bytes",
+                "advances",
+                "runs_stay",
+                "same_place",
+            )
+        ),
+    ),
     smt("FreeInBytes"),
-    induction({"byte_executes": "Simulation"}, Hints(introduce=("executes",), closed=("moves", "represents", "byte_step", "gives_free"))),
+    induction(
+        {"byte_executes": "Simulation"},
+        Hints(introduce=("executes",), closed=("moves", "represents", "byte_step", "gives_free")),
+    ),
     smt("OutputsInBytes", Hints(closed=("padded", "tidy", "starts"))),
 )

@@ -43,7 +43,7 @@ def changed(old: str, new: str) -> Specification:
 
 WRONG = {
     "a digit is left out": ("[sum(p < w) bit(b[", "[sum(p < w - 1) bit(b["),
-    "the order of digits is another one": ("(8 * i + p) mod w) * power_of_two(p)", "w - 1 - (8 * i + p) mod w) * power_of_two(p)"),
+    "the order of digits is another one": ("mod w) * power_of_two(p)", "mod w) * power_of_two(7 - p)"),
 }  # fmt: skip
 
 
