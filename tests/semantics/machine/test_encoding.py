@@ -21,7 +21,6 @@ from tables import table
 TEXT = specification()
 FIXED = [name for name in BITS if name in DTYPES]
 SMALL = [name for name in FIXED if BITS[name] <= 16 and name != "bool"]
-DRAWN = 500
 
 
 def codes(element: str, array: Array) -> list[int]:
