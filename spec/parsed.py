@@ -49,7 +49,7 @@ def file_names(root: Path = ROOT) -> tuple[str, ...]:
         return sorted(names, key=lambda name: name.removesuffix(".sonnx"))
 
     return (
-        *found("[1-4]-*.sonnx"),
+        *found("[1-4]*-*.sonnx"),
         *found("primitives.sonnx"),
         *found("profiles/*.sonnx"),
         *found(f"{OPERATORS}**/*.sonnx"),

@@ -42,7 +42,8 @@ def prove(
     have a finite model; it is tight: without any of them there is a countermodel; itself it has no small countermodel;
     the situations of part 6 are possible under all laws. Where a proof checker is on PATH (ethos, with the environment
     variable SONNX_CPC, or carcara), it checks cvc5's proofs outside this process: a gate of its own, SKIPPED otherwise.
-    Without NAME everything is proved; theorems are listed first, then the lemmas that serve them.
+    Without NAME everything is proved; theorems are listed first, then the lemmas that serve them. Decodes, the law that
+    decoding gives back what was encoded, is shown for each width of elements from the definitions of part 3b.
 
     Exit code: 0 all proved and no gate failed, 1 otherwise, 2 usage.
 
@@ -53,6 +54,7 @@ def prove(
     """
     from sonnx.spec.library import specification
 
+    from ..encoding import widths
     from ..findings import findings
     from ..gates import judging, suite
     from ..kernel.theory import DESCRIBED, Theory
@@ -73,7 +75,8 @@ def prove(
     if listed:
         click.echo(report.head())
     with progress_bar(counted=True) as progress:
-        theorems = [name for name in names if name not in findings.stated(theory)] if names else None
+        others = {*findings.stated(theory), widths.LAW}
+        theorems = [name for name in names if name not in others] if names else None
         for judged in judging.judge(theory, theorems, options, progress):
             judgements.append(judged)
             if listed and not judged.result.lemma:
@@ -83,6 +86,7 @@ def prove(
         click.echo("lemmas, which serve the theorems")
         click.echo("\n".join(line for judged in lemmas for line in report.lines(theory, judged)))
     shown = findings.findings(theory, names or None)
+    decoded = tuple(widths.shown(theory.text)) if listed and (not names or widths.LAW in names) else ()
     unmatched = suite.unmatched(theory)
     if dump is not None:
         for judged in judgements:
@@ -100,21 +104,23 @@ def prove(
         described = f"taken as any function that keeps the laws: {', '.join(sorted(theory.opaque & DESCRIBED))}"
         opaque = f"{described}\ntaken as any predicate: {', '.join(sorted(theory.opaque - DESCRIBED))}"
         click.echo("\n".join((*report.situations(judgements), *report.proofs(judgements), *unmatched, opaque)))
+        click.echo("".join(f"{line}\n" for line in widths.lines(decoded)), nl=False)
         click.echo("".join(f"{line}\n" for it in shown for line in (*findings.lines(it), "")), nl=False)
         tail = f"; {sum(it.holds for it in shown)} of {len(shown)} findings shown" if shown else ""
         click.echo(f"{report.last_line(judgements, unmatched)}{tail}")
     proved = not unmatched and all(it.result.theorem is not None and it.passed for it in judgements)
-    sys.exit(0 if proved and all(it.holds for it in shown) else 1)
+    sys.exit(0 if proved and all(it.holds for it in shown) and all(it.how for it in decoded) else 1)
 
 
 def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:
     """The names of theorems and of the rule set are known."""
     from sonnx.spec.elaborate.scope import hint
 
+    from ..encoding.widths import LAW
     from ..findings.findings import stated
     from ..gates.suite import theorems
 
-    known = {**theorems(theory), **stated(theory)}
+    known = {*theorems(theory), *stated(theory), LAW}
     for name in names:
         if name not in known:
             raise click.UsageError(f"part 6 has no theorem and no finding {name}{hint(name, known)}")

@@ -45,7 +45,7 @@ COUNTERMODEL = 6_000_000
 """The steps that z3 may take for one of the sizes at which a countermodel of the theorem is sought."""
 ROOM = 200_000
 """As `models.MOST`, for countermodels of theorems."""
-SITUATION, WIDE = 120_000_000, 1_000_000
+SITUATION, WIDE = 120_000_000, 1_200_000
 """The same two for models of situations, which are few."""
 
 

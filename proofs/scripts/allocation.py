@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from ..kernel.kernel import Hints
 from .script import induction, smt
 
 SCRIPTS = (
     induction({"runs": "AllocationSafety"}),
-    smt("ReadsRight"),
+    smt("PlannedReads"),
     smt("InBounds"),
     smt("RegionsInBounds"),
     smt("Aligned"),
+    smt("PlansSpare", Hints(closed=("keeps",))),
 )

@@ -28,15 +28,20 @@ CONDITIONS = [
     ("usable", "covered(P)", "InBounds"),
     ("usable", "bounded(P)", "RegionsInBounds"),
     ("usable", "aligned(P)", "Aligned"),
-    ("usable", "disjoint(P)", "ReadsRight"),
+    ("usable", "disjoint(P)", "PlannedReads"),
     ("covered", "t in placed(P)", "InBounds"),
     ("covered", "bytes(t) <= size(P, t)", "InBounds"),
-    ("covered", "begins(P, t) <= s <= ends(P, t)", "ReadsRight"),
+    ("covered", "begins(P, t) <= s <= ends(P, t)", "PlannedReads"),
     ("bounded", "0 <= offset(P, t)", "RegionsInBounds"),
     ("bounded", "0 <= size(P, t)", "RegionsInBounds"),
     ("bounded", "limit(P, t) <= capacity(P)", "InBounds"),
     ("aligned", "offset(P, t) mod alignment(P) = 0", "Aligned"),
-    ("disjoint", "not meet(P, x, y)", "ReadsRight"),
+    ("disjoint", "not meet(P, x, y)", "PlannedReads"),
+    ("disjoint", "not meet(P, x, y)", "PlansSpare"),
+    ("writes_bytes", "spares(B, T, B')", "ValuesLie"),
+    ("same_place", "s in owned(T)", "RegionStays"),
+    ("same_place", "address(T', s') = address(T, s)", "RegionStays"),
+    ("lies", "form(T, s) = layout(v)", "ReadsRight"),
 ]
 
 

@@ -5,39 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import cache
 from itertools import product
 from typing import Any
 
-from sonnx.semantics.operators.compiled.code import Builder
-from sonnx.semantics.operators.compiled.elements.ieee import IEEE
-from sonnx.semantics.operators.compiled.expressions import evaluate
-from sonnx.semantics.operators.compiled.statements import applied
-from sonnx.semantics.operators.compiled.terms import StuckError
-from sonnx.semantics.operators.compiled.values import Scope
-from sonnx.spec.elaborate.core import Definition
-from sonnx.spec.language.parse import parse_expression
+import text_values
 from sonnx.spec.language.syntax import INT, Sort
-from sonnx.spec.library import specification
 from tables import table
 
 LISTS = [v for size in range(4) for v in product((-1, 0, 2), repeat=size)]
 SORTS = {"v": Sort("list", INT), "a": Sort("list", INT), "k": INT, "q": Sort("Rational"), "t": Sort("Type")}
 
 
-@cache
-def made(text: str, names: str) -> Definition:
-    return specification().cores.over(parse_expression(text), tuple((name, SORTS[name]) for name in names))
-
-
 def value(text: str, **given: Any) -> Any:
-    """The value of an expression; "stuck" where it has none."""
-    definition = made(text, "".join(given))
-    scope = dict(zip(definition.parameters, given.values(), strict=True))
-    try:
-        return evaluate(definition.body, Scope(specification().cores, Builder(IEEE, "the test", [], applied), scope))
-    except StuckError:
-        return "stuck"
+    """The value of an expression over variables of `SORTS`; "stuck" where it has none."""
+    return text_values.value(text, tuple((name, SORTS[name]) for name in given), *given.values())
 
 
 def place(v: Sequence[int], k: int) -> int | str:
