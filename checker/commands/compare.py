@@ -64,8 +64,7 @@ def compare(
 
     \b
     Examples:
-      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1
-      sonnx compare model.onnx --engine numpy --random 1 --size N=3
+      sonnx compare model.onnx --engine numpy --engine onnxruntime --random 1 --size N=3
       sonnx compare finding --engine numpy --engine machine
     """
     from sonnx.semantics.model.loader import load
