@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sonnx.semantics.facts.gathering import structure
-from sonnx.semantics.model.added import check_texts
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.loader.source import check_texts
 from sonnx.spec.library import specification
 from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import Progress

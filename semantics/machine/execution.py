@@ -18,8 +18,8 @@ from sonnx.spec.terminal import few
 from ..errors import InternalError, ModelError, Unsupported
 from ..facts.gathering import structure
 from ..formulas.evaluate import judge
-from ..model.added import check_texts
 from ..model.graph import Model, NodeId, TensorId
+from ..model.loader.source import check_texts
 from ..model.path import operator_text, quote
 from ..model.schemas import normal_domain, operator_name
 from ..model.stored import array_of

@@ -18,13 +18,12 @@ from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
 
 from ...errors import ModelError
 from ...resources.process import paused
-from ..added import texts_in_force
 from ..graph import Attribute, Constant, Graph, GraphId, Model, ModelFile, Node, NodeId, TensorId, ValueType
 from ..path import body_path, node_path, operator_text, quote
 from ..schemas import newest_opset, normal_domain, since_version
 from ..type_protos import from_proto
 from . import functions
-from .source import digest
+from .source import digest, texts_in_force
 from .values import SIMPLE, Payloads, attribute, complete, consistent, dense, kind_of, open_external, sparse
 from .wire import scan
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 from ...errors import ModelError
-from ...model.added import texts_in_force
 from ...model.graph import Model
 from ...model.loader import load
 from ...model.loader.build import from_bytes
+from ...model.loader.source import texts_in_force
 from .protocol import Source
 
 _SMALL: Final = 1 << 18

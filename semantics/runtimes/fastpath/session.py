@@ -20,8 +20,8 @@ import numpy as np
 from ...errors import ModelError
 from ...machine.execution import WELL_FORMED, check_complete, check_well_formed
 from ...machine.inputs import bound_inputs, declared_inputs
-from ...model.added import check_texts
 from ...model.graph import Model, ValueType
+from ...model.loader.source import check_texts
 from ...model.path import quote
 from ...model.type_protos import spelled
 from ...model.values import Array, Map, Optional, Value
