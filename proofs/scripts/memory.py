@@ -13,7 +13,7 @@ ENDING = Hints(
         "finished",
         "agree",
         "same_names",
-        "all_runs",
+        "same_runs",
         "results_agree",
         "loop_goes_on",
         "loop_condition",
@@ -23,7 +23,7 @@ ENDING = Hints(
 KINDS = Hints(
     closed=(
         *STEPS, "agree", "enabled", "loop_starts", "loop_decided", "has_input", "finished", "loop_goes_on",
-        "loop_condition", "is_over", "is_begun", "corresponds", "same_names", "results_agree", "all_runs", "with_body",
+        "loop_condition", "is_over", "is_begun", "corresponds", "same_names", "results_agree", "same_runs", "with_body",
     )
 )  # fmt: skip
 PLACES = Hints(closed=("lies", "spares"))

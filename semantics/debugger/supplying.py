@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import ModelError, Unsupported
 from ..machine.files.numpy_files import value_in_file
 from ..machine.inputs import Sizes, contradiction, sizes_given
-from ..machine.phases import Supply, undefined
+from ..machine.phases import Supply, stuck_at
 from ..machine.state import State, node_path, region_of, tensor_path, value_of
 from ..machine.transitions import has_meaning
 from ..model.graph import NodeId, TensorId, ValueType
@@ -164,4 +164,4 @@ def _or_stuck(state: State, node: NodeId, make: Callable[[], Supply]) -> Supply 
         return make()
     except Refused as refused:
         message = f"{node_path(state, node)}: {refused.message}"
-        return undefined("Step/fire", "gives", message, "Give other values: `supply` takes them for this step.")
+        return stuck_at("Step/fire", "gives", message, "Give other values: `supply` takes them for this step.")

@@ -258,7 +258,7 @@ def select(state: State, n: NodeId) -> Select | Stuck:
 def _supplied(state: State, n: NodeId) -> Select | Stuck:
     """A node of the graph that runs whose outputs get values from outside: it waits for what it reads all the same."""
     if state.program.model.nodes[n].graph != state.frame.graph or not is_enabled(state, n):
-        return stuck_at("Step/fire", _ENABLED, _not_enabled(state, n))
+        return stuck_at("Step/fire", "enabled", _not_enabled(state, n))
     return Select(SUPPLIED, n, node_path(state, n), Stay())
 
 
@@ -408,7 +408,7 @@ def _applied(meaning: Meaning, application: Application, node: Node, selected: S
     except Unsupported:
         if has_meaning(node):
             raise
-        return undefined("Step/fire", "gives", f"{selected.path}: {without_meaning(node)}", _WITHOUT)
+        return stuck_at("Step/fire", "gives", f"{selected.path}: {without_meaning(node)}", _WITHOUT)
     except MemoryError as error:
         reason = f"{error}, the limit is {application.budget}" if application.budget is not None else str(error)
         message = f"{selected.path}: there is no memory for its outputs ({reason})"

@@ -66,7 +66,7 @@ def lies(bytes_of: np.ndarray[tuple[int], np.dtype[np.int16]], where: Region, va
 
 
 def collects(state: State, frame: Frame, i: int) -> bool:
-    """collects(n, i), of the holder of a frame."""
+    """gathers(n, i), of the holder of a frame."""
     model = state.program.model
     assert frame.holder is not None
     node, inputs = model.nodes[frame.holder], len(model.graphs[frame.graph].inputs)
