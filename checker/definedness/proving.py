@@ -134,6 +134,28 @@ def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence
     return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason, most)
 
 
+def judge_every(operator: CoreOperator, prover: Prover | None = None) -> Judgement:
+    """The definition is defined wherever its requirements hold, at any number of axes and for lists of any length."""
+    prover = prover or Prover()
+    prover.cut.clear()
+    findings: dict[str, Finding] = {}
+    paths = proved = 0
+    reason = ""
+    try:
+        for batch in explore(Instance(operator, {}, every=True), lambda path, split: cases(path, split, prover)):
+            for finding in prove(batch, prover):
+                proved += finding is None
+                if finding is not None:
+                    findings.setdefault(finding.name, finding)
+            if not batch.dead and batch.path.position == len(operator.statements):
+                paths += prover.possible(batch.path.facts, batch.path.declared())
+    except InternalError as problem:
+        reason = str(problem)
+    if prover.cut:
+        reason = reason or f"lists of which the shortest are tried: {', '.join(sorted(prover.cut))}"
+    return Judgement(operator.name, operator.first, operator.last, 1, paths, proved, tuple(findings.values()), (), reason)
+
+
 def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
     """For each obligation of a batch None where it is proved, else what was found."""
     for obligation in batch.obligations:

@@ -6,7 +6,7 @@ a branch that the terms leave open, the evaluation raises Split: whoever explore
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -88,6 +88,40 @@ class Array:
     entries: str = "Element"
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Entries of a list that stand together, as many as `length` says; `entry` has the one at a position from 0 on.
+
+    value: the entry, where there is one alone. code: the symbol of the list whose entries from `start` on these are;
+    whole: all of them. sizes: of the axes of a tensor, so that none is negative.
+    """
+
+    length: Int
+    entry: Callable[[Int, Scope], Value]
+    value: Value | None = None
+    code: Term | None = None
+    start: Int = 0
+    whole: bool = False
+    sizes: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A list of any length: its parts, one behind the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A tensor of any number of axes: its shape, and what stands at an index in bounds."""
+
+    name: str
+    shape: Row
+    read: Callable[[Row, Scope], Value]
+    type: ElementType
+
+
 @dataclass(frozen=True, slots=True)
 class Unranked:
     """A tensor of which the number of axes is open."""
@@ -112,6 +146,7 @@ VARIES = Term("varies")
 
 Value = (
     Int | Fraction | Real | Element | str | TextSymbol | ElementType | Array | Unranked | Listed | Function | Open
+    | Row | Field
     | tuple["Value", ...]
 )  # fmt: skip
 """A Bool is a Term. A list is a tuple that is no Term."""
@@ -149,6 +184,10 @@ class Dead(Exception):  # noqa: N818 - no error: nothing is evaluated here
 
 class Refused(Dead):
     """Whatever the sizes: a primitive has no value for these texts and numbers of axes."""
+
+
+class Bounded(InternalError):
+    """A number of axes or entries stays open, and there is no rule that does with an open one."""
 
 
 class Undefined(Exception):  # noqa: N818 - the counterpart of Stuck
@@ -233,7 +272,9 @@ class Evaluation:
     """The lists that grow while one statement is evaluated. `texts`: the text literals of the definition.
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
+    products: how many indices there are below shapes of open length, by their codes.
     journal: the elements that decided something, for algebras that keep it.
+    every: ranks and lengths of lists are open, and no case is drawn by them.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
@@ -244,6 +285,7 @@ class Evaluation:
     texts: tuple[str, ...]
     decided: Mapping[Term, int | str | bool | None]
     path: tuple[Term, ...]
+    every: bool = False
     whole: bool = False
     lazy: bool = False
     quiet: int = 0
@@ -252,6 +294,7 @@ class Evaluation:
     assumed: list[Term] = field(default_factory=list)
     obligations: list[Obligation] = field(default_factory=list)
     base: frozenset[str] = frozenset()
+    products: dict[Term, Int] = field(default_factory=dict)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
 
 
@@ -320,6 +363,8 @@ def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", str
         return
     if run.quiet == 0:
         open_parts = tuple(part for part in conjuncts(goal) if not scope.knows(part))
+        if run.every:
+            open_parts = tuple(map(rows.opened_goal, open_parts))
         if open_parts:
             facts = (*run.axioms, *run.assumed, *scope.facts)
             run.obligations.append(Obligation(kind, span, facts, both(*open_parts), about, stronger))
@@ -400,6 +445,8 @@ def settle(scope: Scope, term: Int, candidates: Sequence[int]) -> int:
     fixed = fixed_value(scope, term)
     if fixed is not None:
         return fixed
+    if scope.run.every and (tuple(candidates) == tuple(LENGTHS) or mentions(term, scope.bound)):
+        raise Bounded(f"a number of entries is open: {term}")
     raise Split(term, tuple(candidates), scope)
 
 
@@ -454,7 +501,17 @@ def decide(scope: Scope, condition: Term) -> bool:
         return True
     if scope.knows(opposite(condition)):
         return False
+    if scope.run.every and mentions(condition, scope.bound):
+        raise Bounded(f"a case that depends on a quantified variable: {condition}")
     return bool(_decided(scope, condition, (True, False)))
+
+
+def mentions(term: Term, symbols: Collection[str]) -> bool:
+    """True if one of the symbols occurs in the term."""
+    if not symbols:
+        return False
+    parts = (part for part in term.args if isinstance(part, Term))
+    return term.op in symbols or any(mentions(part, symbols) for part in parts)
 
 
 def settle_text(scope: Scope, value: Value) -> str:
@@ -503,6 +560,10 @@ def entries(value: Value, scope: Scope) -> tuple[Value, ...]:
         return cast("tuple[Value, ...]", value)
     if isinstance(value, Listed) and value.told_apart:
         return value.forms
+    if isinstance(value, Row):
+        if all(part.value is not None for part in value.parts):
+            return tuple(part.value for part in value.parts if part.value is not None)
+        raise Bounded("a list of open length where its entries are to be told apart")
     raise InternalError(f"{value!r} is no list")
 
 
@@ -533,6 +594,8 @@ def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
         return opposite(member(left, right, scope))
     if relation == "in":
         return member(left, right, scope)
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.relate(relation, left, right, scope)
     if compound(left, right):
         if relation == "=":
             for one, other in ((left, right), (right, left)):
@@ -551,7 +614,7 @@ def _same_list(left: Open, right: tuple[Value, ...], scope: Scope) -> Term:
 
 def compound(left: Value, right: Value) -> bool:
     """True if one of the two is a list."""
-    return any(is_list(value) or isinstance(value, Open) for value in (left, right))
+    return any(is_list(value) or isinstance(value, Open | Row) for value in (left, right))
 
 
 def pairs_of(left: Value, right: Value, scope: Scope) -> list[tuple[Value, Value]] | None:
@@ -613,6 +676,8 @@ def member(left: Value, right: Value, scope: Scope) -> Term:
     """`in`: an index below a size, an index vector in a shape, a value in a list."""
     if not compound(right, right):
         return within(whole(left), whole(right))
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.member(left, right, scope)
     if compound(left, left):
         pairs = pairs_of(left, right, scope)
         return FALSE if pairs is None else both(*(within(whole(a), whole(b)) for a, b in pairs))
@@ -658,6 +723,8 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
         return scope.run.algebra.choose(asked, one, other, scope)
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.merge(asked, left, right, scope)
     left, right = listed(left, scope.under(asked)), listed(right, scope.under(opposite(asked)))
     if isinstance(left, Open) or isinstance(right, Open):
         return _open(asked, left, right, scope)
@@ -712,6 +779,8 @@ INTEGERS: Mapping[str, Callable[[Int, Int], Int]] = {
 
 def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scope) -> Value:
     """`add sub mul quotient div mod`, component by component where a list is involved."""
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.componentwise(lambda a, b, here: arithmetic(operator, a, b, span, here), left, right, span, scope)
     if compound(left, right):
         pairs = pairs_of(left, right, scope)
         if pairs is None:
@@ -731,6 +800,8 @@ def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scop
 
 def negative(value: Value, scope: Scope) -> Value:
     """The value with the other sign; an element's is its own primitive, since 0 - x is not -x."""
+    if isinstance(value, Row):
+        return rows.each(negative, value, scope)
     if compound(value, value):
         return tuple(negative(item, scope) for item in entries(value, scope))
     if isinstance(value, Element):
@@ -793,7 +864,7 @@ def content(value: Value) -> Value:
 def type_of(value: Value) -> ElementType:
     """The type of a value."""
     match value:
-        case Array() | Unranked():
+        case Array() | Field() | Unranked():
             return value.type
         case Listed():
             return value.kind
@@ -830,3 +901,6 @@ def _size(scope: Scope) -> Int:
     size = fresh(scope, "entry.size")
     axiom(scope, at_most(0, size))
     return size
+
+
+from . import rows  # noqa: E402 - lists of any length, made of these
