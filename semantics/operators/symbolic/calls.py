@@ -13,7 +13,7 @@ from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..reading import OF_STRINGS
-from . import rows
+from . import rows, selections
 from .numbers import (
     Int,
     Real,
@@ -197,7 +197,7 @@ def _array(value: Value) -> Array:
 
 def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if any(isinstance(argument, Row) for argument in arguments):
-        return _broadcast_rows(*(rows.row_of(argument, scope) for argument in arguments), span, scope)
+        return _broadcast_rows(rows.row_of(arguments[0], scope), rows.row_of(arguments[1], scope), span, scope)
     a, b = (tuple(map(whole, entries(argument, scope))) for argument in arguments)
     size = max(len(a), len(b))
     a, b = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
@@ -310,17 +310,14 @@ def _entries_of(source: Array, sort: str, scope: Scope) -> tuple[Value, ...]:
 
 def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
     """The elements as a list, of a tensor with an open number of elements where ranks are open."""
+    size: Int
+    read: rows.Entry
     if isinstance(source, Array) and scope.run.every and len(source.shape) == 1 and isinstance(source.shape[0], Term):
-        flat = source
-        read = lambda k, here: flat.read((k,), here)  # noqa: E731
-        size = source.shape[0]
+        size, read = source.shape[0], lambda k, here: source.read((k,), here)
     elif isinstance(source, Field):
-        field = source
+        field, axes = source, rows.length_of(source.shape)
         size = rows.product_of(field.shape, scope)
-
-        def read(k: Int, here: Scope) -> Value:
-            index = rows.unflat(k, field.shape, here)
-            return field.read(rows.coded(index, rows.length_of(field.shape)), here)
+        read = lambda k, here: field.read(rows.coded(rows.unflat(k, field.shape, here), axes), here)  # noqa: E731
     else:
         return None
 
@@ -565,26 +562,28 @@ def _cut(value: Value, items: tuple[Value, ...], span: Span, scope: Scope, about
     return max(count, 0)
 
 
-def _bounds(arguments: Arguments, span: Span, scope: Scope, about: str) -> tuple[Row, Int, Int] | None:
-    """Where ranks are open: the list, where it is cut, and its length."""
+def _bounds(arguments: Arguments, span: Span, scope: Scope, about: str) -> tuple[Row, Int, Int, Scope] | None:
+    """Where ranks are open: the list, where it is cut, its length, and the scope in which that is a place in it."""
     if not scope.run.every or not (isinstance(arguments[0], Row) or isinstance(arguments[1], Term)):
         return None
     row, count = rows.row_of(arguments[0], scope), whole(arguments[1])
     length = rows.length_of(row)
     contract(scope, span, at_most(count, length), about)
-    return row, rows.not_negative(count, scope), length
+    count = rows.not_negative(count, scope)
+    return row, count, length, scope.under(at_most(0, count), at_most(count, length))
 
 
 def _front(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if found := _bounds(arguments, span, scope, "front"):
-        return rows.cut(found[0], 0, found[1], scope)
+        row, count, _, inner = found
+        return rows.cut(row, 0, count, inner)
     items = entries(arguments[0], scope)
     return items[: _cut(arguments[1], items, span, scope, "front")]
 
 
 def _back(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if found := _bounds(arguments, span, scope, "back"):
-        return rows.cut(*found, scope)
+        return rows.cut(*found)
     items = entries(arguments[0], scope)
     return items[_cut(arguments[1], items, span, scope, "back") :]
 
@@ -640,17 +639,20 @@ def _insert(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _merge(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    places, inner, outer = (entries(argument, scope) for argument in arguments)
-    size = len(inner) + len(outer)
-    if len(places) != len(inner):
+    if any(isinstance(argument, Row) for argument in arguments):
+        places, inner, outer = (rows.row_of(argument, scope) for argument in arguments)
+        return selections.merge(places, inner, outer, span, scope)
+    listed, first, others = (entries(argument, scope) for argument in arguments)
+    size = len(first) + len(others)
+    if len(listed) != len(first):
         contract(scope, span, FALSE, "merge")
-    at = [position_of(place, size, span, scope, "merge") for place in places]
+    at = [position_of(place, size, span, scope, "merge") for place in listed]
     if len(set(at)) != len(at):
         contract(scope, span, FALSE, "merge")
     result: list[Value | None] = [None] * size
-    for place, item in zip(at, inner, strict=True):
+    for place, item in zip(at, first, strict=True):
         result[place] = item
-    rest = iter(outer)
+    rest = iter(others)
     return tuple(next(rest) if item is None else item for item in result)
 
 
@@ -667,6 +669,8 @@ def _reverse(arguments: Arguments, _span: Span, scope: Scope) -> Value:
 
 
 def _sorted(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Row):
+        return selections.ordered(arguments[0], scope)
     items = list(map(whole, entries(arguments[0], scope)))
     for bound in range(len(items) - 1, 0, -1):
         for k in range(bound):

@@ -15,13 +15,12 @@ from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
 from .. import reading
 from ..reading import Answers, links
-from . import calls, folds, rows
+from . import calls, folds, rows, selections
 from . import values as lists
 from .numbers import Int, both, either, equal, less, opposite, within
 from .values import (
     LENGTHS,
     Array,
-    Bounded,
     Dead,
     ElementType,
     Field,
@@ -298,16 +297,20 @@ def _list(core: Core, scope: Scope) -> Value:
     domain = evaluate(bound.domain, scope)
     if isinstance(domain, int) or lists.is_list(domain):
         return LISTED(core, scope)
-    if guard.head != "literal" or guard.value is not True:
-        raise Bounded(f"{core.span}: a list of those entries of an open number that a condition lets through")
+    every = guard.head == "literal" and guard.value is True
 
     def made(length: Int, item: rows.Entry) -> Row:
-        names = lambda k, here: {**scope.env, bound.variable: item(k, here)}  # noqa: E731
-        return rows.generic(length, lambda k, here: evaluate(body, here.among(names(k, here))), scope)
+        def inner(k: Int, here: Scope) -> Scope:
+            return here.among({**scope.env, bound.variable: item(k, here)})
+
+        read: rows.Entry = lambda k, here: evaluate(body, inner(k, here))  # noqa: E731
+        if every:
+            return rows.generic(length, read, scope)
+        return selections.chosen(length, lambda k, here: truth(guard, inner(k, here)), read, scope)
 
     if isinstance(domain, Row):
         return rows.joined(*(made(part.length, part.entry) for part in domain.parts))
-    return made(whole(domain), lambda k, _here: k)
+    return made(rows.not_negative(whole(domain), scope), lambda k, _here: k)
 
 
 @rule("size")

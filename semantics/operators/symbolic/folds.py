@@ -36,7 +36,7 @@ from .numbers import (
     subtract,
     within,
 )
-from .rows import block, coded, cut, entry, everywhere, flat, inside, joined, length_of, opened_goal, relate, unit
+from .rows import block, coded, cut, entry, flat, inside, joined, length_of, opened_goal, relate, unit
 from .values import (
     Array,
     Bounded,
@@ -587,8 +587,7 @@ def _demand_window(it: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: 
     scope = it.scope
     nonempty = both(*(less(0, size) for size in it.sizes))
     positive = [
-        everywhere(part.length, lambda k, here, part=part: less(0, whole(part.entry(k, here))), scope)
-        for axis in it.axes if axis.row is not None for part in axis.row.parts
+        relate("<", 0, axis.row, scope) for axis in it.axes if axis.row is not None
     ]  # fmt: skip
     if guard == TRUE:
         demand(scope, "window", it.span, both(nonempty, *positive))

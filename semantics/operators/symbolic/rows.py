@@ -1,4 +1,4 @@
-"""The smt interpretation of operators, lists of any length: what stands at a position is a value with the position in it.
+"""The smt interpretation of operators, lists of any length: an entry is a value with its position in it.
 
 A list of numbers has a symbol, its code, by which elements of tensors are read and lists are quantified over: `at` has
 the entry of a code at a position, and `inside` says that one code is an index below another. Two lists that are built
@@ -8,6 +8,7 @@ alike of the same symbols have the same code.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import reduce
 from hashlib import sha256
@@ -16,12 +17,25 @@ from typing import cast
 from sonnx.spec.language.syntax import Span
 
 from ...formulas.terms import FALSE, TRUE, Argument, Term
-from . import lemmas, values
-from .numbers import Int, add, at_most, both, either, equal, less, multiply, opposite, subtract, within
+from . import lemmas, selections, values
+from .numbers import (
+    Int,
+    add,
+    at_most,
+    both,
+    choose,
+    either,
+    equal,
+    less,
+    multiply,
+    opposite,
+    substitute_term,
+    subtract,
+    within,
+)
 from .values import (
     Bounded,
     Dead,
-    Element,
     Part,
     Row,
     Scope,
@@ -33,7 +47,6 @@ from .values import (
     demand,
     entries,
     fresh,
-    is_list,
     steady,
     whole,
 )
@@ -88,10 +101,8 @@ def generic(length: Int, entry: Entry, scope: Scope) -> Row:
         return Row(tuple(unit(entry(k, scope)) for k in range(length)))
     if scope.run.quiet == 0:
         position = fresh(scope, "position")
-        try:
+        with suppress(Dead):
             entry(position, scope.under(within(position, length)))
-        except Dead:
-            pass
     return Row((block(length, entry, scope),))
 
 
@@ -161,7 +172,7 @@ def not_negative(number: Int, scope: Scope) -> Int:
         return 0
     if steady(scope, number) and not values.mentions(there, scope.bound):
         return number if decide(scope, there) else 0
-    return values.choose(there, number, 0)
+    return choose(there, number, 0)
 
 
 # ---- Statements about all entries ---------------------------------------------------------------
@@ -244,11 +255,7 @@ def member(left: Value, right: Value, scope: Scope) -> Term:
             lambda a, b: lambda k, here: within(whole(a(k, here)), whole(b(k, here))), left, right, scope
         )
     row = row_of(right, scope)
-    found = [
-        somewhere(part.length, lambda k, here, part=part: values.relate("=", left, part.entry(k, here), here), scope)
-        for part in row.parts
-    ]
-    return either(*found)
+    return either(*(selections.among(left, part, scope) for part in row.parts))
 
 
 def _compared(
@@ -256,9 +263,9 @@ def _compared(
 ) -> Term:
     sides = _sides(left, right, scope)
     if sides is None:
-        (single, row) = (left, row_of(right, scope)) if not values.compound(left, left) else (right, row_of(left, scope))
+        first = not values.compound(left, left)
+        single, row = (left, row_of(right, scope)) if first else (right, row_of(left, scope))
         alone: Entry = lambda _position, _scope: single  # noqa: E731
-        first = single is left
         return both(
             *(
                 everywhere(p.length, holds(alone, p.entry) if first else holds(p.entry, alone), scope)
@@ -305,12 +312,11 @@ def componentwise(
     same = equal(length_of(one), length_of(other))
     demand(scope, "length", span, same)
     inner = scope.under(same)
-    return joined(
-        *(
-            generic(length, lambda k, here, a=a, b=b: function(a(k, here), b(k, here), here), inner)
-            for length, a, b in pairs(one, other)
-        )
-    )
+
+    def of_both(a: Entry, b: Entry) -> Entry:
+        return lambda k, here: function(a(k, here), b(k, here), here)
+
+    return joined(*(generic(length, of_both(a, b), inner) for length, a, b in pairs(one, other)))
 
 
 def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Row | None:
@@ -327,7 +333,7 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Row | None:
 
     if sizes[0] == sizes[1]:
         return joined(*(_merged(length, either_of(a, b), scope) for length, a, b in pairs(one, other)))
-    length = values.choose(asked, *sizes)
+    length = choose(asked, *sizes)
     return _merged(length, either_of(lambda k, s: entry(one, k, s), lambda k, s: entry(other, k, s)), scope)
 
 
@@ -355,18 +361,24 @@ def code_of(row: Row, scope: Scope) -> Term:
         if not isinstance(at, int | Term):
             raise Bounded(f"a list of what is no integer has no code: {at!r}")
         written += [part.length, at]
+    name, leaves = named(Term("row", tuple(written)), scope)
+    scope.run.symbols[f"row.{name}"] = (len(leaves), "Int")
+    return Term(f"row.{name}", leaves)
+
+
+def named(term: Term, scope: Scope) -> tuple[str, tuple[Term, ...]]:
+    """A name for what a term says at the probe, and the symbols that stand for indices in it."""
     leaves: dict[Term, None] = {}
-    key = repr(_abstracted(Term("row", tuple(written)), leaves, {}, scope))
-    name = f"row.{sha256(key.encode()).hexdigest()[:24]}"
-    scope.run.symbols[name] = (len(leaves), "Int")
-    return Term(name, tuple(leaves))
+    key = repr(_abstracted(term, leaves, {}, scope))
+    return sha256(key.encode()).hexdigest()[:24], tuple(leaves)
 
 
 def linked(row: Row, scope: Scope) -> Term:
     """The code of a list, of which it is known what stands at each position."""
     code = code_of(row, scope)
-    if len(row.parts) == 1 and row.parts[0].code == code:
+    if (len(row.parts) == 1 and row.parts[0].code == code) or code in scope.run.told:
         return code
+    scope.run.told.add(code)
     scope.run.symbols["at"] = (2, "Int")
     low: Int = 0
     for part in row.parts:
@@ -375,9 +387,22 @@ def linked(row: Row, scope: Scope) -> Term:
         def same(k: Int, here: Scope, part: Part = part, offset: Int = offset) -> Term:
             return equal(Term("at", (code, add(offset, k))), whole(part.entry(k, here)))
 
-        axiom(replace(scope, facts=()), everywhere(part.length, same, scope))  # what the code stands for
+        axiom(replace(scope, facts=()), _named(everywhere(part.length, same, scope)))  # what the code stands for
         low = add(low, part.length)
     return code
+
+
+def _named(known: Term) -> Term:
+    """The same with a name for the variable that does not depend on where it is said."""
+    match known:
+        case Term("forall", (str() as position, Term() as body)):
+            named = substitute_term(body, Term(position), EVERY)
+            return Term("forall", (EVERY.op, named)) if isinstance(named, Term) else known
+        case _:
+            return known
+
+
+EVERY = Term("position!every")
 
 
 def _abstracted(term: Argument, leaves: dict[Term, None], names: dict[str, str], scope: Scope) -> Argument:
@@ -409,6 +434,9 @@ def inside(symbol: Term, shape: Row, scope: Scope) -> Term:
     scope.run.symbols["inside"] = (2, "Bool")
     scope.run.symbols["at"] = (2, "Int")
     there = Term("inside", (symbol, code_of(shape, scope)))
+    if there in scope.run.told:
+        return there
+    scope.run.told.add(there)
     around = replace(scope, facts=())
     low: Int = 0
     for part in shape.parts:
@@ -417,7 +445,7 @@ def inside(symbol: Term, shape: Row, scope: Scope) -> Term:
         def below(k: Int, here: Scope, part: Part = part, offset: Int = offset) -> Term:
             return within(Term("at", (symbol, add(offset, k))), whole(part.entry(k, here)))
 
-        match everywhere(part.length, below, scope):
+        match _named(everywhere(part.length, below, scope)):
             case Term("forall", (str() as position, Term() as body)):
                 axiom(replace(around, bound=(*scope.bound, position)), either(opposite(there), body))
             case found:
@@ -467,8 +495,11 @@ def _stretch(part: Part, scope: Scope) -> Int:
     if code is None:
         code, start = code_of(Row((part,)), scope), 0
     stop = add(start, length)
-    scope.run.symbols["product"] = (3, "Int")
+    scope.run.symbols |= dict.fromkeys(("product", *lemmas.EXCEPTIONS), (3, "Int"))
     made = Term("product", (code, start, stop))
+    if made in scope.run.told:
+        return made
+    scope.run.told.add(made)
     for axiom_ in lemmas.of_product(code, start, stop):
         axiom(replace(scope, facts=()), axiom_)
     return made

@@ -39,6 +39,7 @@ from .numbers import (
     order,
     rational,
     real,
+    substitute_term,
     subtract,
     within,
 )
@@ -93,7 +94,8 @@ class Part:
     """Entries of a list that stand together, as many as `length` says; `entry` has the one at a position from 0 on.
 
     value: the entry, where there is one alone. code: the symbol of the list whose entries from `start` on these are;
-    whole: all of them. sizes: of the axes of a tensor, so that none is negative.
+    whole: all of them. sizes: of the axes of a tensor, so that none is negative. ordered: the list of which these are
+    the entries in ascending order.
     """
 
     length: Int
@@ -103,6 +105,7 @@ class Part:
     start: Int = 0
     whole: bool = False
     sizes: bool = False
+    ordered: Row | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -186,7 +189,7 @@ class Refused(Dead):
     """Whatever the sizes: a primitive has no value for these texts and numbers of axes."""
 
 
-class Bounded(InternalError):
+class Bounded(InternalError):  # noqa: N818 - no error: the definition is judged at few numbers of axes
     """A number of axes or entries stays open, and there is no rule that does with an open one."""
 
 
@@ -272,7 +275,9 @@ class Evaluation:
     """The lists that grow while one statement is evaluated. `texts`: the text literals of the definition.
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
-    products: how many indices there are below shapes of open length, by their codes.
+    products: how many indices there are below shapes of open length, by their codes. lengths: of
+    lists that are asked for entries. told: the terms of which all that
+    is known has been said.
     journal: the elements that decided something, for algebras that keep it.
     every: ranks and lengths of lists are open, and no case is drawn by them.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
@@ -295,6 +300,8 @@ class Evaluation:
     obligations: list[Obligation] = field(default_factory=list)
     base: frozenset[str] = frozenset()
     products: dict[Term, Int] = field(default_factory=dict)
+    lengths: dict[Term, Int] = field(default_factory=dict)
+    told: set[Term] = field(default_factory=set)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
 
 
@@ -354,6 +361,14 @@ def conjuncts(term: Term) -> tuple[Term, ...]:
     return (term,)
 
 
+def substituted(formula: Term, term: Term, number: Int) -> Term:
+    """The formula with a number in place of a term."""
+    found = substitute_term(formula, term, number)
+    if not isinstance(found, Term):
+        raise InternalError(f"{formula} is no formula")
+    return found
+
+
 def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", stronger: Term | None = None) -> None:
     """Record an obligation. Raises Dead after one that is false; on concrete shapes Undefined instead."""
     run = scope.run
@@ -401,9 +416,23 @@ def axiom(scope: Scope, fact: Term, *, assumed: bool = False) -> None:
         return
     if scope.facts:
         fact = Term("=>", (both(*scope.facts), fact))
-    if scope.bound:
+    if scope.run.every:
+        fact = _closed(fact, scope)
+    elif scope.bound:
         fact = Term("forall", (*scope.bound, fact))
     (scope.run.assumed if assumed else scope.run.axioms).append(fact)
+
+
+def _closed(fact: Term, scope: Scope) -> Term:
+    """The fact for all values of the quantified variables that it mentions, in one quantifier."""
+    names = [name for name in scope.bound if mentions(fact, (name,))]
+    if not names:
+        return fact
+    match fact:
+        case Term("forall", (*more, Term() as body)):
+            return Term("forall", (*names, *more, body))
+        case _:
+            return Term("forall", (*names, fact))
 
 
 Body = Callable[[tuple[Int, ...], Scope], Value]
