@@ -6,7 +6,7 @@ derived here from the recursive definitions alone. A step has what it shows for 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from sonnx.semantics.formulas.terms import Term
@@ -25,6 +25,7 @@ from sonnx.semantics.operators.symbolic.numbers import (
     less,
     multiply,
     opposite,
+    substitute_term,
     within,
 )
 
@@ -62,6 +63,7 @@ def goals() -> Iterator[Goal]:
     yield from _chosen()
     yield from _distinct()
     yield from _ordered()
+    yield from _sums()
 
 
 def failures(every: Iterator[Goal] | None = None, prover: Prover | None = None) -> list[Goal]:
@@ -208,7 +210,10 @@ def _below(many: Int) -> Term:
 def _exceptions() -> tuple[Term, Term]:
     """What the names of the exceptions stand for: positions of two entries that are the same, of one that is none."""
     first, second, astray = (Term(name, (C, N)) for name in ("first", "second", "astray"))
-    same: Callable[[Int, Int], Term] = lambda p, q: both(at_most(0, p), less(p, q), less(q, M), equal(at(C, p), at(C, q)))  # noqa: E731
+
+    def same(p: Int, q: Int) -> Term:
+        return both(at_most(0, p), less(p, q), less(q, M), equal(at(C, p), at(C, q)))
+
     none: Predicate = lambda p: both(within(p, M), opposite(within(at(C, p), N)))  # noqa: E731
     return (
         forall(("p", "q"), either(opposite(same(P, Q)), same(first, second))),
@@ -236,3 +241,52 @@ def _ordered() -> Iterator[Goal]:
     yield Goal(sentence, "step, nothing between", more, nothing(add(here, 1), after))
     known = (*more, _counted(here), equal(_rank(here), R), equal(_rank(after), _rank(add(here, 1))))
     yield Goal(sentence, "step", known, equal(_rank(after), add(R, 1)))
+
+
+def _instance(fact: Term, values: Mapping[str, Int]) -> Term:
+    """A fact without its quantifier at these values of its variables."""
+    found: Int = fact
+    match fact:
+        case Term("forall", (*_, Term() as body)):
+            found = body
+        case _:
+            pass
+    for name, value in values.items():
+        found = substitute_term(found, Term(name), value)
+    return found if isinstance(found, Term) else fact
+
+
+def _sums() -> Iterator[Goal]:
+    """rank(n): the sum of the first n entries of c; x is a number, first and second name exceptions and steps."""
+    sentence = "sums"
+    term: Callable[[Int], Term] = lambda k: at(C, k)  # noqa: E731
+    loss: Callable[[Int], Term] = lambda k: Term("first", (C, k))  # noqa: E731
+    step = Term("second", (Term("position!x"), N))
+    start, longer, ascending, positive, within_all, covered = lemmas.of_sum(_rank, term, N, loss, step)
+    lost: Callable[[Int], Term] = lambda n: both(within(loss(n), n), less(term(loss(n)), 0))  # noqa: E731
+    named_loss = forall(("p", "q"), either(opposite(both(within(P, Q), less(term(P), 0))), lost(Q)))
+    grows: Callable[[Int], Term] = lambda n: either(  # noqa: E731
+        lost(n), less(Q, 0), less(n, Q), at_most(_rank(Q), _rank(n))
+    )
+    yield Goal(sentence, "ascending, base", (), grows(Q))
+    yield Goal(sentence, "ascending, step", (named_loss, longer, less(Q, add(N, 1)), grows(N)), grows(add(N, 1)))
+    every = forall(("q", "n"), grows(N))
+    yield Goal(sentence, "ascending", (every,), ascending)
+    yield Goal(sentence, "not negative", (every, start), positive)
+    here = Term("l")
+    known = tuple(_instance(fact, {"position!k": here}) for fact in (longer, start)), grows(N)
+    both_ends = (_instance(known[1], {"q": add(here, 1)}), _instance(grows(here), {"q": 0}), start)
+    losses = (_instance(named_loss, {"p": loss(here), "q": N}),)
+    some = _instance(within_all, {"position!k": here})
+    yield Goal(sentence, "of some and of all", (*known[0], *both_ends, *losses), some)
+    reached: Callable[[Int], Term] = lambda k: both(  # noqa: E731
+        at_most(_rank(k), X), less(X, add(_rank(k), term(k)))
+    )
+    found: Callable[[Int], Term] = lambda n: either(  # noqa: E731
+        opposite(within(X, _rank(n))), lemmas.somewhere(0, n, reached)
+    )
+    yield Goal(sentence, "covered, base", (start, at_most(N, 0)), found(N))
+    yield Goal(sentence, "covered, step", (start, longer, at_most(0, N), found(N)), found(add(N, 1)))
+    there, k = Term("second", (X, N)), Term("k")
+    steps = forall(("x", "k"), either(opposite(both(within(k, N), reached(k))), both(within(there, N), reached(there))))
+    yield Goal(sentence, "covered", (forall(("x",), found(N)), steps), covered)

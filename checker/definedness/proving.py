@@ -134,11 +134,12 @@ def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence
         paths += ended
     listed = tuple(findings.values())
     cut = tuple(sorted(prover.cut))
-    bound = bounded(judge_every(operator, prover)) if chosen is None else None
+    bound = None if chosen is not None else TOO_MANY if most is not None else bounded(judge_every(operator, prover))
     names = operator.name, operator.first, operator.last
     return Judgement(*names, count, paths, proved, listed, cut, reason, most, bound)
 
 
+TOO_MANY = "too many cases"
 LEFT = frozenset({"contract data_type"})
 """The obligations that are left to the primitive concerned, which is stuck where they fail."""
 

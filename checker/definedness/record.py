@@ -146,8 +146,10 @@ STALE, UNKNOWN = "stale", "not recorded"
 
 def recorded(operators: Operators, functions: Functions) -> tuple[str, dict[str, dict[int, str]]]:
     """The counts as a line, and the verdicts, for `sonnx spec check`."""
-    judged = verdicts(read_records(TABLE.read_text("utf-8")), operators, functions)
-    return definedness_line(judged), judged
+    records = read_records(TABLE.read_text("utf-8"))
+    judged = verdicts(records, operators, functions)
+    every = sum(r.ranks == EVERY and judged.get(r.operator, {}).get(r.first) == r.verdict for r in records)
+    return f"{definedness_line(judged)} ({every} for every rank)", judged
 
 
 def verdicts(records: Iterable[Record], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:

@@ -26,7 +26,7 @@ def grounded(facts: Sequence[Term], goal: Term, *, further: bool = False) -> tup
     clauses = [clause for fact in facts for clause in (_clauses(fact) if quantified(fact) else (fact,))]
     plain = [fact for fact in clauses if not quantified(fact)]
     atoms = frozenset().union(_atoms(goal), *map(_atoms, plain))
-    near = _atoms(goal)
+    near = _atoms(goal) | _free(goal)
     general = [fact for fact in clauses if quantified(fact)]
     made = dict.fromkeys(instance for fact in general for instance in _instances(fact, near, atoms))
     if further:
@@ -104,7 +104,7 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
         names, body = [str(name) for name in fact.args[:-1]], fact.args[-1]
         if not isinstance(body, Term):
             return
-        choices = [_choices(name, body, near) or _choices(name, body, atoms) for name in names]
+        choices = [_choices(name, body, near) or _choices(name, body, atoms) or _entries(body, near) for name in names]
         for values in islice(product(*choices), MOST):
             instance: Int = body
             for name, value in zip(names, values, strict=True):
@@ -117,6 +117,22 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
         if len(inner) == 1 and isinstance(last, Term) and last.op == "forall":
             for instance in _instances(last, near, atoms):
                 yield Term(fact.op, (*fact.args[: inner[0]], instance, *fact.args[inner[0] + 1 :]))
+
+
+def _entries(body: Term, atoms: frozenset[Term]) -> list[Int]:
+    """Entries of lists, for a variable that stands in no other function of lists."""
+    return [atom for atom in sorted(atoms, key=str) if atom.op == "at"] if _of_lists(body) else []
+
+
+@lru_cache(maxsize=10_000)
+def _free(term: Argument, bound: frozenset[str] = frozenset()) -> frozenset[Term]:
+    """The entries of lists that are mentioned below quantifiers without their variables."""
+    if not isinstance(term, Term):
+        return frozenset()
+    if term.op in QUANTIFIERS:
+        return _free(term.args[-1], bound.union(map(str, term.args[:-1])))
+    own = frozenset((term,)) if bound and term.op == "at" and not names(term) & bound else frozenset()
+    return own.union(*(_free(part, bound) for part in term.args))
 
 
 def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Int]:

@@ -46,6 +46,7 @@ from .values import (
     Refused,
     Row,
     Scope,
+    TextSymbol,
     Value,
     applied,
     arithmetic,
@@ -445,7 +446,11 @@ def _likeliest(source: Array, row: tuple[Int, ...], here: Scope) -> Value:
 
 
 def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-    text = settle_text(scope, arguments[0])
+    (item,) = arguments
+    if isinstance(item, TextSymbol) and item.code is not None:
+        scope.run.symbols["lower"] = (1, "Int")
+        return TextSymbol(f"lower {item.name}", Term("lower", (item.code,)))
+    text = settle_text(scope, item)
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
 
 

@@ -222,7 +222,12 @@ class Openings:
         if sort.element is not None and sort.element.name == "Rational":
             self.symbols[f"entry.{name}"] = (1, "Real")
             return {own: Row((Part(length, lambda k, _scope: Real(Term(f"entry.{name}", (k,)))),))}
-        return {own: Row((Part(length, _no_entry),))}
+        return {own: Row((Part(length, lambda k, here: self.text(name, k, here)),))}
+
+    def text(self, name: str, position: Int, here: Scope) -> TextSymbol:
+        """An entry of a list of texts: any text, by its place."""
+        here.run.symbols[f"text.{name}"] = (1, "Int")
+        return TextSymbol(f"{name} {position}", Term(f"text.{name}", (position,)))
 
     def port(self, port: Port, least: int) -> Value:
         """An input."""
@@ -288,10 +293,6 @@ def _all_sizes(names: tuple[str, ...], code: Term, length: Term) -> Term:
     """No size is negative."""
     k = Term("k")
     return Term("forall", (*names, either(opposite(within(k, length)), at_most(0, Term("at", (code, k))))))
-
-
-def _no_entry(_position: Int, _scope: Scope) -> Value:
-    raise Bounded("the texts of a list of open length")
 
 
 def _named(operator: CoreOperator, scope: Scope) -> tuple[dict[Name, Value], list[Term]]:

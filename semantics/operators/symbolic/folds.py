@@ -29,6 +29,7 @@ from .numbers import (
     minimum,
     multiply,
     negate,
+    opened_goal,
     opposite,
     order,
     polynomial,
@@ -36,7 +37,7 @@ from .numbers import (
     subtract,
     within,
 )
-from .rows import block, coded, cut, entry, flat, inside, joined, length_of, opened_goal, relate, unit
+from .rows import block, coded, cut, entry, flat, inside, joined, length_of, relate, sum_of, unit
 from .values import (
     Array,
     Bounded,
@@ -458,6 +459,14 @@ def _general(it: Fold) -> Value:
     if it.name in ("sum", "prod"):
         if isinstance(value, Element):
             return it.scope.run.algebra.abstract(value.type, it.scope)
+        plain = it.scope.run.every and guard == TRUE and start is None and isinstance(value, int | Term)
+        if plain and it.name == "sum":
+            (axis, *more), evaluate, body = it.axes, it.evaluate, it.body
+            if not more and not axis.split and len(axis.sizes) == 1:
+                env = it.scope.env
+                return sum_of(
+                    axis.sizes[0], lambda k, here: evaluate(body, here.among({**env, **axis.env([k])})), it.scope
+                )
         return fresh(it.scope, it.name)
     if start is None:
         _demand_window(it, inner, symbols, in_range, guard)

@@ -49,6 +49,18 @@ PRODUCTS: Mapping[str, Statement] = {
     "a product of positive entries is positive": lambda c, s, t: either(
         named("none", c, s, t, lambda it: at_most(it, 0)), less(0, product(c, s, t))
     ),
+    "a product with an entry 0 is 0": lambda c, s, t: Term(
+        "forall",
+        (
+            POSITION,
+            either(
+                less(Term(POSITION), s),
+                at_most(t, Term(POSITION)),
+                opposite(equal(at(c, Term(POSITION)), 0)),
+                equal(product(c, s, t), 0),
+            ),
+        ),
+    ),
     "a product is that of its front and that of its back": lambda c, s, t: either(
         less(s, 0), less(t, s), equal(product(c, 0, t), multiply(product(c, 0, s), product(c, s, t)))
     ),
@@ -69,6 +81,46 @@ def of_product(code: Term, start: Int, stop: Int) -> list[Term]:
     if start != 0:
         known += [statement(code, 0, end) for statement in PRODUCTS.values() for end in (start, stop)]
     return known
+
+
+# ---- Sums ---------------------------------------------------------------------------------------
+
+
+def of_sum(
+    total: Callable[[Int], Term], term: Callable[[Int], Int], length: Int, loss: Callable[[Int], Term], step: Term
+) -> list[Term]:
+    """The sums of the first terms, of none, one, two and so on; of none where the number of terms is negative.
+
+    loss: a position below a number at which the term is negative, if there is one. step: of a number x below the sum of
+    `length` terms, the position of the term with which the sum gets beyond x.
+    """
+    k, q, x = Term("position!k"), Term("position!q"), Term("position!x")
+    return [
+        forall((k.op,), either(less(0, k), equal(total(k), 0))),
+        forall((k.op,), either(less(k, 0), equal(total(add(k, 1)), add(total(k), term(k))))),
+        forall(
+            (q.op, k.op),
+            either(
+                both(within(loss(k), k), less(term(loss(k)), 0)), less(q, 0), less(k, q), at_most(total(q), total(k))
+            ),
+        ),
+        either(both(within(loss(length), length), less(term(loss(length)), 0)), at_most(0, total(length))),
+        forall(
+            (k.op,),
+            either(
+                both(within(loss(length), length), less(term(loss(length)), 0)),
+                opposite(within(k, length)),
+                both(at_most(0, total(k)), at_most(add(total(k), term(k)), total(length))),
+            ),
+        ),
+        forall(
+            (x.op,),
+            either(
+                opposite(within(x, total(length))),
+                both(within(step, length), at_most(total(step), x), less(x, add(total(step), term(step)))),
+            ),
+        ),
+    ]
 
 
 # ---- Positions that are chosen ------------------------------------------------------------------
@@ -121,8 +173,8 @@ def of_members(code: Term, length: Int) -> list[Term]:
 def of_distinct(code: Term, length: Int, many: Int, below: Int) -> Term:
     """A list of positions has as many entries as it lists positions, unless two are the same or one is none.
 
-    many: of the positions below `below`, how many the list has. The exceptions are named: where the first and the second
-    of two stand, and where one that is no position does.
+    many: of the positions below `below`, how many the list has. The exceptions are named: where the first and the
+    second of two stand, and where one that is no position does.
     """
     first, second, astray = (Term(name, (code, below)) for name in ("first", "second", "astray"))
     twice = both(at_most(0, first), less(first, second), less(second, length), equal(at(code, first), at(code, second)))

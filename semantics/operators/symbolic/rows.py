@@ -17,7 +17,7 @@ from typing import cast
 from sonnx.spec.language.syntax import Span
 
 from ...formulas.terms import FALSE, TRUE, Argument, Term
-from . import lemmas, selections, values
+from . import lemmas, values
 from .numbers import (
     Int,
     add,
@@ -245,22 +245,13 @@ def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     def holds(a: Entry, b: Entry) -> Callable[[Int, Scope], Term]:
         return lambda k, here: values.relate(relation, a(k, here), b(k, here), here)
 
-    return _compared(holds, left, right, scope)
+    return compared(holds, left, right, scope)
 
 
-def member(left: Value, right: Value, scope: Scope) -> Term:
-    """`in`: an index vector in a shape, a value in a list."""
-    if values.compound(left, left):
-        return _compared(
-            lambda a, b: lambda k, here: within(whole(a(k, here)), whole(b(k, here))), left, right, scope
-        )
-    row = row_of(right, scope)
-    return either(*(selections.among(left, part, scope) for part in row.parts))
-
-
-def _compared(
+def compared(
     holds: Callable[[Entry, Entry], Callable[[Int, Scope], Term]], left: Value, right: Value, scope: Scope
 ) -> Term:
+    """True if something holds of every two entries, of lists of the same length; a value goes with each entry."""
     sides = _sides(left, right, scope)
     if sides is None:
         first = not values.compound(left, left)
@@ -505,6 +496,24 @@ def _stretch(part: Part, scope: Scope) -> Int:
     return made
 
 
+def sum_of(length: Int, read: Entry, scope: Scope) -> Term:
+    """The sum of terms that are integers, at the positions below a length."""
+    scope.run.symbols[PROBE.op] = (0, "Int")
+    probing = replace(scope, bound=(*scope.bound, PROBE.op))
+    told = whole(read(PROBE, probing.under(within(PROBE, length))))
+    name, leaves = named(Term("sum", (told,)), scope)
+    signs = {f"sum.{name}": 1, f"loss.{name}": 1, f"step.{name}": 2}
+    scope.run.symbols |= {sign: (len(leaves) + more, "Int") for sign, more in signs.items()}
+    total: Callable[[Int], Term] = lambda k: Term(f"sum.{name}", (*leaves, k))  # noqa: E731
+    loss: Callable[[Int], Term] = lambda k: Term(f"loss.{name}", (*leaves, k))  # noqa: E731
+    if (made := total(length)) not in scope.run.told:
+        scope.run.told.add(made)
+        step = Term(f"step.{name}", (*leaves, Term("position!x"), length))
+        for fact in lemmas.of_sum(total, lambda k: substitute_term(told, PROBE, k), length, loss, step):
+            axiom(replace(scope, facts=()), fact)
+    return made
+
+
 def flat(code: Term, shape: Row, scope: Scope) -> Term:
     """The position of an index below a shape among all, row-major."""
     scope.run.symbols["place"] = (2, "Int")
@@ -533,28 +542,3 @@ def reverse(row: Row, scope: Scope) -> Row:
         return block(part.length, lambda k, here: part.entry(subtract(last, k), here), scope, sizes=part.sizes)
 
     return Row(tuple(map(turned, reversed(row.parts))))
-
-
-def opened_goal(goal: Term) -> Term:
-    """What is to be proved, at any values of the variables that it is to hold for all of."""
-    match goal:
-        case Term("and", parts):
-            return both(*(opened_goal(part) for part in parts if isinstance(part, Term)))
-        case Term("or", parts) if _told_apart(goal):
-            return either(*(opened_goal(part) for part in parts if isinstance(part, Term)))
-        case Term("forall", (*_, Term() as body)):
-            return opened_goal(body)
-        case _:
-            return goal
-
-
-def _told_apart(goal: Term) -> bool:
-    """No two alternatives have a variable in common, so that each may be opened for itself."""
-    bound = [name for part in goal.args if isinstance(part, Term) for name in sorted(_variables(part))]
-    return len(set(bound)) == len(bound)
-
-
-def _variables(term: Term) -> frozenset[str]:
-    """The variables that quantifiers bind in a term."""
-    own = frozenset(str(name) for name in term.args[:-1]) if term.op in ("forall", "exists") else frozenset()
-    return own.union(*(_variables(part) for part in term.args if isinstance(part, Term)))

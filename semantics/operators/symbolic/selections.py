@@ -13,8 +13,8 @@ from sonnx.spec.language.syntax import Span
 
 from ...formulas.terms import FALSE, TRUE, Term
 from . import lemmas, rows, values
-from .numbers import Int, add, equal, opposite, subtract, within
-from .values import Dead, Part, Row, Scope, Value, axiom, branch, demand, whole
+from .numbers import Int, add, either, equal, opposite, subtract, within
+from .values import ENTERED, Dead, OfRows, Part, Row, Scope, Value, axiom, branch, demand, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +70,17 @@ def chosen(length: Int, holds: Callable[[Int, Scope], Term], entry: rows.Entry, 
 
 def _entry(position: Int, holds: Callable[[Int, Scope], Term], entry: rows.Entry, here: Scope) -> Value:
     return entry(position, here.under(holds(position, here)))
+
+
+def member(left: Value, right: Value, scope: Scope) -> Term:
+    """`in`: an index vector in a shape, a value in a list."""
+    if not values.compound(left, left):
+        return either(*(among(left, part, scope) for part in rows.row_of(right, scope).parts))
+
+    def below(a: rows.Entry, b: rows.Entry) -> Callable[[Int, Scope], Term]:
+        return lambda k, here: within(whole(a(k, here)), whole(b(k, here)))
+
+    return rows.compared(below, left, right, scope)
 
 
 def among(item: Value, part: Part, scope: Scope) -> Term:
@@ -138,3 +149,6 @@ def merge(places: Row, inner: Row, outer: Row, span: Span, scope: Scope) -> Row:
         )
 
     return Row((rows.block(length, entry, scope),))
+
+
+ENTERED.append(OfRows(rows.relate, member, rows.merge, rows.componentwise, rows.each))

@@ -35,6 +35,7 @@ from .numbers import (
     floor_mod,
     less,
     multiply,
+    opened_goal,
     opposite,
     order,
     rational,
@@ -65,9 +66,10 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TextSymbol:
-    """A text that nothing fixes."""
+    """A text that nothing fixes. code: the same number for the same text, of an entry of a list of open length."""
 
     name: str
+    code: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +381,7 @@ def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", str
     if run.quiet == 0:
         open_parts = tuple(part for part in conjuncts(goal) if not scope.knows(part))
         if run.every:
-            open_parts = tuple(map(rows.opened_goal, open_parts))
+            open_parts = tuple(map(opened_goal, open_parts))
         if open_parts:
             facts = (*run.axioms, *run.assumed, *scope.facts)
             run.obligations.append(Obligation(kind, span, facts, both(*open_parts), about, stronger))
@@ -545,6 +547,8 @@ def mentions(term: Term, symbols: Collection[str]) -> bool:
 
 def settle_text(scope: Scope, value: Value) -> str:
     """The text; ELSE for one that the definition does not mention."""
+    if isinstance(value, TextSymbol) and value.code is not None:
+        raise Bounded(f"a case for each text that an entry of a list may be: {value.name}")
     if isinstance(value, TextSymbol):
         return str(_decided(scope, Term(value.name), (*scope.run.texts, ELSE)))
     return str(value)
@@ -604,6 +608,26 @@ def is_list(value: Value) -> bool:
 # The smt interpretation of operators, relations, branches and arithmetic: component by component where lists meet.
 
 
+@dataclass(frozen=True, slots=True)
+class OfRows:
+    """What relations, branches and arithmetic do where a list of any length is among the operands."""
+
+    relate: Callable[[str, Value, Value, Scope], Term]
+    member: Callable[[Value, Value, Scope], Term]
+    merge: Callable[[Term, Value, Value, Scope], Row | None]
+    componentwise: Callable[[Callable[[Value, Value, Scope], Value], Value, Value, Span, Scope], Row]
+    each: Callable[[Callable[[Value, Scope], Value], Row, Scope], Row]
+
+
+ENTERED: list[OfRows] = []
+"""The rules for lists of any length, which `selections` enters: they are made of what stands here."""
+
+
+def of_rows() -> OfRows:
+    """The rules for lists of any length."""
+    return ENTERED[0]
+
+
 # ---- Relations --------------------------------------------------------------------------------
 
 
@@ -624,7 +648,7 @@ def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     if relation == "in":
         return member(left, right, scope)
     if isinstance(left, Row) or isinstance(right, Row):
-        return rows.relate(relation, left, right, scope)
+        return of_rows().relate(relation, left, right, scope)
     if compound(left, right):
         if relation == "=":
             for one, other in ((left, right), (right, left)):
@@ -661,6 +685,11 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
         return scope.run.algebra.compare(relation, one, other, scope)
+    if any(isinstance(value, TextSymbol) and value.code is not None for value in (left, right)):
+        codes = [_text_code(value, scope) for value in (left, right)]
+        if codes[0] is not None and codes[1] is not None:
+            same = equal(codes[0], codes[1])
+            return same if relation == "=" else opposite(same)
     if isinstance(left, str | TextSymbol):
         same = TRUE if settle_text(scope, left) == settle_text(scope, right) else FALSE
         return same if relation == "=" else opposite(same)
@@ -671,6 +700,13 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
         same = same_truth(left, right)
         return same if relation == "=" else opposite(same)
     return order(relation, number(left), number(right))
+
+
+def _text_code(value: Value, scope: Scope) -> Int | None:
+    """The code of a text: of one that the definition mentions a number of its own."""
+    if isinstance(value, str) and value in scope.run.texts:
+        return scope.run.texts.index(value)
+    return value.code if isinstance(value, TextSymbol) else None
 
 
 BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
@@ -706,7 +742,7 @@ def member(left: Value, right: Value, scope: Scope) -> Term:
     if not compound(right, right):
         return within(whole(left), whole(right))
     if isinstance(left, Row) or isinstance(right, Row):
-        return rows.member(left, right, scope)
+        return of_rows().member(left, right, scope)
     if compound(left, left):
         pairs = pairs_of(left, right, scope)
         return FALSE if pairs is None else both(*(within(whole(a), whole(b)) for a, b in pairs))
@@ -753,7 +789,7 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
         one, other = elements(left, right, scope)
         return scope.run.algebra.choose(asked, one, other, scope)
     if isinstance(left, Row) or isinstance(right, Row):
-        return rows.merge(asked, left, right, scope)
+        return of_rows().merge(asked, left, right, scope)
     left, right = listed(left, scope.under(asked)), listed(right, scope.under(opposite(asked)))
     if isinstance(left, Open) or isinstance(right, Open):
         return _open(asked, left, right, scope)
@@ -809,7 +845,11 @@ INTEGERS: Mapping[str, Callable[[Int, Int], Int]] = {
 def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scope) -> Value:
     """`add sub mul quotient div mod`, component by component where a list is involved."""
     if isinstance(left, Row) or isinstance(right, Row):
-        return rows.componentwise(lambda a, b, here: arithmetic(operator, a, b, span, here), left, right, span, scope)
+
+        def of_two(a: Value, b: Value, here: Scope) -> Value:
+            return arithmetic(operator, a, b, span, here)
+
+        return of_rows().componentwise(of_two, left, right, span, scope)
     if compound(left, right):
         pairs = pairs_of(left, right, scope)
         if pairs is None:
@@ -830,7 +870,7 @@ def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scop
 def negative(value: Value, scope: Scope) -> Value:
     """The value with the other sign; an element's is its own primitive, since 0 - x is not -x."""
     if isinstance(value, Row):
-        return rows.each(negative, value, scope)
+        return of_rows().each(negative, value, scope)
     if compound(value, value):
         return tuple(negative(item, scope) for item in entries(value, scope))
     if isinstance(value, Element):
@@ -930,6 +970,3 @@ def _size(scope: Scope) -> Int:
     size = fresh(scope, "entry.size")
     axiom(scope, at_most(0, size))
     return size
-
-
-from . import rows  # noqa: E402 - lists of any length, made of these

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path as File
 
 import pytest
 from click.testing import CliRunner
@@ -18,6 +19,7 @@ from sonnx.checker.definedness.proving import (
     judge,
     judge_every,
 )
+from sonnx.checker.definedness.record import EVERY, TABLE, read_records
 from sonnx.checker.smt.prover import Prover
 from sonnx.semantics.formulas.terms import FALSE, Term
 from sonnx.semantics.operators.symbolic.definedness import Instance, Path, explore
@@ -190,3 +192,10 @@ def test_a_requirement_that_never_holds_is_no_proof(condition: str) -> None:
 def test_the_command_says_for_which_ranks() -> None:
     lines = CliRunner().invoke(definedness, ["Softmax", "--version", "13"]).output.splitlines()
     assert lines[0].endswith("for every rank")
+
+
+def test_the_readme_says_how_many_definitions_are_proved_for_every_rank() -> None:
+    rows = read_records(TABLE.read_text("utf-8"))
+    every = sum(row.ranks == EVERY for row in rows)
+    readme = (File(__file__).parents[3] / "README.md").read_text("utf-8")
+    assert f"for every rank in {every} of {len(rows)} definitions" in readme.replace("\n", " ")
