@@ -349,7 +349,7 @@ def _order_field(source: Field, axis: Int, span: Span, scope: Scope) -> Field:
     def entry(index: Row, here: Scope) -> Value:
         code = rows.linked(index, here)
         position = applied(here, name, (code,), "Int")
-        axiom(here.under(rows.inside(code, source.shape, here)), within(position, size))
+        axiom(here, within(position, size), assumed=True)  # the index is below the shape, as is demanded where it is read
         return position
 
     return Field(name, source.shape, entry, ElementType("int64"))
@@ -418,7 +418,24 @@ def _drawn(name: str) -> Primitive:
     return found
 
 
+def _outcomes_field(source: Field, count: Int, span: Span, scope: Scope) -> Field:
+    last = subtract(rows.length_of(source.shape), 1)
+    contract(scope, span, both(at_most(0, count), at_most(0, last)), "outcomes")
+    name = f"outcomes.{span.line}.{span.column}.{source.name}"
+    size = whole(rows.entry(source.shape, last, scope))
+
+    def entry(index: Row, here: Scope) -> Value:
+        outcome = applied(here, name, (rows.linked(index, here),), "Int")
+        axiom(here, within(outcome, size), assumed=True)  # the index is below the shape, as is demanded where it is read
+        return outcome
+
+    shape = rows.joined(rows.cut(source.shape, 0, last, scope), Row((rows.unit(count),)))
+    return Field(name, shape, entry, ElementType("int64"))
+
+
 def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Field):
+        return _outcomes_field(arguments[0], whole(arguments[1]), span, scope)
     source, count = _array(arguments[0]), whole(arguments[1])
     contract(scope, span, at_most(0, count), "outcomes")
     last = len(source.shape) - 1

@@ -676,6 +676,8 @@ def _listed(it: Fold) -> Array:
 def _filtered(it: Fold) -> Array:
     """The index vectors where the condition holds: so many of them, each in range."""
     scope = it.scope
+    if any(axis.row is not None for axis in it.axes):
+        raise Bounded("the index vectors of open length at which something holds")
     inner, _, in_range = anywhere(it.axes, scope)
     try:
         within_range = inner.under(in_range)
