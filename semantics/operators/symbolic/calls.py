@@ -349,7 +349,7 @@ def _order_field(source: Field, axis: Int, span: Span, scope: Scope) -> Field:
     def entry(index: Row, here: Scope) -> Value:
         code = rows.linked(index, here)
         position = applied(here, name, (code,), "Int")
-        axiom(here, within(position, size), assumed=True)  # the index is below the shape, as is demanded where it is read
+        axiom(here, within(position, size), assumed=True)  # for an index below the shape, as is demanded
         return position
 
     return Field(name, source.shape, entry, ElementType("int64"))
@@ -426,7 +426,7 @@ def _outcomes_field(source: Field, count: Int, span: Span, scope: Scope) -> Fiel
 
     def entry(index: Row, here: Scope) -> Value:
         outcome = applied(here, name, (rows.linked(index, here),), "Int")
-        axiom(here, within(outcome, size), assumed=True)  # the index is below the shape, as is demanded where it is read
+        axiom(here, within(outcome, size), assumed=True)  # for an index below the shape, as is demanded
         return outcome
 
     shape = rows.joined(rows.cut(source.shape, 0, last, scope), Row((rows.unit(count),)))

@@ -14,7 +14,7 @@ from sonnx.spec.language.syntax import Span
 from ...formulas.terms import FALSE, TRUE, Term
 from . import lemmas, rows, values
 from .numbers import Int, add, either, equal, opposite, subtract, within
-from .values import ENTERED, Dead, OfRows, Part, Row, Scope, Value, axiom, branch, demand, whole
+from .values import ENTERED, Dead, OfRows, Part, Row, Scope, Value, axiom, branch, decide, demand, steady, whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,37 @@ def selection(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) ->
 
 def chosen(length: Int, holds: Callable[[Int, Scope], Term], entry: rows.Entry, scope: Scope) -> Row:
     """The entries at the positions at which something holds."""
+    if (spared := _spared(length, holds, scope)) is not None:
+        behind = rows.generic(
+            subtract(length, add(spared, 1)), lambda k, here: entry(add(k, add(spared, 1)), here), scope
+        )
+        return rows.joined(rows.generic(spared, entry, scope), behind)
     (part,) = selection(length, holds, scope).positions.parts or (rows.unit(0),)
     if part.value is not None:
         return Row(())
     return rows.generic(part.length, lambda k, here: _entry(whole(part.entry(k, here)), holds, entry, here), scope)
+
+
+def _spared(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) -> Int | None:
+    """The only position below a length at which something does not hold, where it is told to be one, or can be."""
+    scope.run.symbols[rows.PROBE.op] = (0, "Int")
+    try:
+        told = holds(rows.PROBE, replace(scope, bound=(*scope.bound, rows.PROBE.op)).under(within(rows.PROBE, length)))
+    except Dead:
+        return None
+    match told:
+        case Term("not", (Term("=", (left, right)),)) if rows.PROBE in (left, right) and left != right:
+            spared = right if left == rows.PROBE else left
+        case _:
+            return None
+    if not isinstance(spared, int | Term) or (isinstance(spared, Term) and values.mentions(spared, (rows.PROBE.op,))):
+        return None
+    there = within(spared, length)
+    if rows.known(scope, there):
+        return spared
+    if steady(scope, spared) and not values.mentions(there, scope.bound) and decide(scope, there):
+        return spared
+    return None
 
 
 def _entry(position: Int, holds: Callable[[Int, Scope], Term], entry: rows.Entry, here: Scope) -> Value:
@@ -122,9 +149,20 @@ def ordered(row: Row, scope: Scope) -> Row:
     return Row((Part(length, read, None, code, 0, True, ordered=row),))
 
 
+def _single(row: Row) -> Value | None:
+    """The entry of a list that has one alone."""
+    return row.parts[0].value if len(row.parts) == 1 else None
+
+
 def merge(places: Row, inner: Row, outer: Row, span: Span, scope: Scope) -> Row:
     """The entries of one list at some positions, those of another, in their order, at the other positions."""
     length = add(rows.length_of(inner), rows.length_of(outer))
+    place = _single(places)
+    if place is not None and _single(inner) is not None:
+        there, size = within(whole(place), length), rows.length_of(outer)
+        demand(scope, "contract", span, there, "merge")
+        here = scope.under(there)
+        return rows.joined(rows.cut(outer, 0, whole(place), here), inner, rows.cut(outer, whole(place), size, here))
     in_order = len(places.parts) == 1 and places.parts[0].ordered is not None
     listed = places.parts[0].ordered or places if in_order else places
     count = rows.length_of(listed)
