@@ -350,7 +350,7 @@ def code_of(row: Row, scope: Scope) -> Term:
     for part in row.parts:
         at = part.value if part.value is not None else part.entry(PROBE, probing)
         if not isinstance(at, int | Term):
-            raise Bounded(f"a list of what is no integer has no code: {at!r}")
+            raise Bounded("a list of what is no integer, by which an element is read")
         written += [part.length, at]
     name, leaves = named(Term("row", tuple(written)), scope)
     scope.run.symbols[f"row.{name}"] = (len(leaves), "Int")
