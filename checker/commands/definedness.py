@@ -36,9 +36,10 @@ def definedness(
 ) -> None:
     """Prove that operator definitions are defined for arbitrary sizes, wherever their requirements hold.
 
-    Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Numbers of axes are
-    instantiated from 0 to 4, lists have at most 3 entries unless a requirement asks for more; sizes and attributes are
-    open. Nothing is shown beyond. Without OP all definitions of the specification are judged, which takes minutes.
+    Every index lies in bounds, no divisor is zero, no size is negative, no window is empty. Sizes and attributes are
+    open, and, where the line says "every rank", so are the numbers of axes and the lengths of lists. Elsewhere
+    numbers of axes are instantiated from 0 to 4, lists have at most 3 entries unless a requirement asks for more, and
+    nothing is shown beyond. Without OP all definitions of the specification are judged, which takes minutes.
 
     What is proved is recorded in the package's `definedness.tsv`, which `sonnx spec check` counts; its head says what
     the verdicts mean: proved, listed (but for what is left to a primitive), tested (few axes only, and small concrete
@@ -94,10 +95,13 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     """One line for the definition, then one for each obligation that is not proved, with the values that refute it."""
     last = "" if judgement.first == judgement.last else f"..{judgement.last}"
     title = f"{judgement.operator}-{judgement.first}{last}"
-    yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {judgement.paths} instances"
-    if judgement.most is not None:
+    scope = "for every rank" if judgement.bound == "" else f"{judgement.paths} instances"
+    yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {scope}"
+    if judgement.bound:
+        yield f"  0 to 4 axes and short lists only; for every rank not proved: {judgement.bound}"
+    if judgement.most is not None and judgement.bound:
         yield f"  only axes <= {judgement.most}: more take the solver too long"
-    if judgement.cut:
+    if judgement.cut and judgement.bound:
         yield f"  only the shortest lists: {', '.join(judgement.cut)}"
     if judgement.reason:
         yield f"  {judgement.reason}"

@@ -1,7 +1,8 @@
-"""Definedness of operators, proved for arbitrary sizes at up to 4 axes: each definition proved, refuted, not proved.
+"""Definedness of operators, proved for arbitrary sizes: each definition proved, refuted, not proved.
 
 Every obligation of every instance (`operators.symbolic.definedness`) is one question to the solver. A refuted one comes
-with sizes and attributes for which the text is undefined although everything that it requires holds.
+with sizes and attributes for which the text is undefined although everything that it requires holds. Instances have up
+to 4 axes and short lists; where the numbers of axes and entries are open as well, the proof is one for every rank.
 """
 
 from __future__ import annotations
@@ -64,6 +65,7 @@ class Judgement:
 
     paths: the instances for which all requirements can hold together. cut: the lengths of lists of which only the least
     ones were tried. reason: why the definition was given up. most: the number of axes up to which it was tried.
+    bound: why this is not shown for every number of axes and lists of every length, "" where it is; None if not tried.
     """
 
     operator: str
@@ -76,6 +78,7 @@ class Judgement:
     cut: tuple[str, ...] = ()
     reason: str = ""
     most: int | None = None
+    bound: str | None = None
 
     @property
     def verdict(self) -> str:
@@ -131,7 +134,49 @@ def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence
         paths += ended
     listed = tuple(findings.values())
     cut = tuple(sorted(prover.cut))
-    return Judgement(operator.name, operator.first, operator.last, count, paths, proved, listed, cut, reason, most)
+    bound = None if chosen is not None else TOO_MANY if most is not None else bounded(judge_every(operator, prover))
+    names = operator.name, operator.first, operator.last
+    return Judgement(*names, count, paths, proved, listed, cut, reason, most, bound)
+
+
+TOO_MANY = "too many cases"
+LEFT = frozenset({"contract data_type"})
+"""The obligations that are left to the primitive concerned, which is stuck where they fail."""
+
+
+def bounded(judgement: Judgement) -> str:
+    """Why a judgement at any number of axes is no proof, "" where it is one but for what is left to primitives."""
+    left = [f for f in judgement.findings if f"{f.kind} {f.about}" not in LEFT]
+    if judgement.reason or not left:
+        return judgement.reason or ("" if judgement.paths else "no path gets to the end")
+    return f"{left[0].kind} {left[0].about}".rstrip()
+
+
+def judge_every(operator: CoreOperator, prover: Prover) -> Judgement:
+    """The definition is defined wherever its requirements hold, at any number of axes and for lists of any length."""
+    prover.cut.clear()
+    findings: dict[str, Finding] = {}
+    paths = proved = 0
+    certain = False
+    reason = ""
+    try:
+        for batch in explore(Instance(operator, {}, every=True), lambda path, split: cases(path, split, prover)):
+            for finding in prove(batch, prover):
+                proved += finding is None
+                if finding is not None:
+                    findings.setdefault(finding.name, finding)
+            if any(f"{f.kind} {f.about}" not in LEFT for f in findings.values()):
+                break  # the others would take long, and would change nothing
+            if not certain and not batch.dead and batch.path.position == len(operator.statements):
+                status = prover.ask(batch.path.facts, FALSE, batch.path.declared()).status
+                certain = status == "sat"
+                paths += status != "unsat"
+    except InternalError as problem:
+        reason = str(problem)
+    if prover.cut:
+        reason = reason or f"the shortest lists: {', '.join(sorted(prover.cut))}"
+    listed = tuple(findings.values())
+    return Judgement(operator.name, operator.first, operator.last, 1, paths, proved, listed, (), reason)
 
 
 def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:
@@ -171,7 +216,7 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
     subject = _words(split.term)
     if split.soft:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
-        if prover.possible((*path.facts, *outside), _symbols(path, split)):
+        if _possible(path, split, outside, prover):
             return [(OPEN, "")]
     for candidate in split.candidates:
         match candidate:
@@ -182,16 +227,21 @@ def cases(path: Path, split: Split, prover: Prover) -> list[tuple[int | str | bo
             case _:
                 options.append((candidate, f"{subject} = {candidate!r}"))
                 continue
-        if fact != FALSE and prover.possible((*path.facts, *split.facts, fact), _symbols(path, split)):
+        if fact != FALSE and _possible(path, split, (*split.facts, fact), prover):
             options.append((candidate, f"{subject} = {candidate}" if type(candidate) is int else _words(fact)))
         if len(options) > prover.listed and split.length:
             prover.cut[subject] = None
             return options
     if not split.length and not split.soft and split.candidates and type(split.candidates[0]) is not str:
         outside = [opposite(equal(split.term, c)) for c in split.candidates if type(c) is int]
-        if outside and prover.possible((*path.facts, *outside), _symbols(path, split)):
+        if outside and _possible(path, split, outside, prover):
             options.append((None, f"{subject} is none of {', '.join(map(str, split.candidates))}"))
     return options
+
+
+def _possible(path: Path, split: Split, facts: Sequence[Term], prover: Prover) -> bool:
+    """The facts of the path and these can hold together."""
+    return prover.possible((*path.facts, *facts), _symbols(path, split), grounds=path.instance.every)
 
 
 def _symbols(path: Path, split: Split) -> Mapping[str, tuple[int, str]]:

@@ -26,24 +26,29 @@ TABLE = Path(__file__).parent / "definedness.tsv"
 COMMAND = "sonnx definedness --record checker/definedness/definedness.tsv"
 """The command that writes the table; OP names those operators of which the rows are written anew."""
 VERDICTS = ("proved", "tested", "listed")
-COLUMNS = ("operator", "first", "last", "digest", "verdict", "instances", "left")
+COLUMNS = ("operator", "first", "last", "digest", "verdict", "ranks", "instances", "left")
 HEAD = f"""\
 # How far each operator definition is defined wherever its requirements hold: every index in bounds, no divisor zero, no
 # size negative, no window empty. Counted by `sonnx spec check`, written by
 #   {COMMAND} [OP]...
 #
-# verdict, sizes and attributes being open, numbers of axes from 0 to 4 being tried:
-#   proved  every obligation is proved at each of these numbers of axes; nothing is shown for 5 axes and more
+# ranks, for which numbers of axes and lengths of lists the verdict is shown:
+#   every   for all of them: they are open in the proof, as sizes and attributes are. What it takes from induction on
+#           lengths are the lemmas of semantics/operators/symbolic/lemmas.py, which induction.py proves
+#   0-4     for 0 to 4 axes, one after the other (fewer where `left` says so), and for short lists; nothing beyond
+# verdict:
+#   proved  every obligation is proved at each of these numbers of axes
 #   listed  likewise, but for the obligations in the last column: what a primitive demands of its arguments is left to
 #           the primitive, which is stuck where it does not hold; the reasons stand in
 #           tests/checker/definedness/expect/definedness.txt
 #   tested  the solver takes too long for the numbers of axes in the last column: every obligation is proved at smaller
 #           ones, if any, and small concrete shapes are tested (tests/semantics/operators/symbolic/test_symbolic.py)
-# Of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to four tensors. Where there are more than
-# 125 combinations, so many are tried that any three inputs have all that the requirements let them have together.
-# digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes all requirements
-# can hold together. left: what is left out, as said above; `short LIST`: of a list whose length data or attributes
-# decide the lengths up to 3 are tried, or the least that are possible.
+# Where ranks says 0-4, of inputs without a shape 0 to 2 axes are tried, of lists of tensors up to four tensors; and
+# where there are more than 125 combinations, so many that any three inputs have all that the requirements let them have
+# together.
+# digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes up to 4 all
+# requirements can hold together. left: what is left out, as said above; `short LIST`: of a list whose length data or
+# attributes decide the lengths up to 3 are tried, or the least that are possible.
 """
 
 
@@ -56,6 +61,7 @@ class Record:
     last: int
     digest: str
     verdict: str
+    ranks: str
     instances: int
     left: tuple[str, ...] = ()
 
@@ -74,9 +80,9 @@ def read_records(text: str) -> tuple[Record, ...]:
 
 
 def _record(line: str) -> Record:
-    operator, first, last, digest_, verdict, instances, left = line.split("\t")
+    operator, first, last, digest_, verdict, ranks, instances, left = line.split("\t")
     kept = () if left == "-" else tuple(left.split("; "))
-    return Record(operator, int(first), int(last), digest_, verdict, int(instances), kept)
+    return Record(operator, int(first), int(last), digest_, verdict, ranks, int(instances), kept)
 
 
 def write_records(records: Iterable[Record]) -> str:
@@ -84,7 +90,7 @@ def write_records(records: Iterable[Record]) -> str:
     rows = [COLUMNS]
     for r in sorted(records, key=lambda record: (record.operator, record.first)):
         left = "; ".join(r.left) or "-"
-        rows.append((r.operator, str(r.first), str(r.last), r.digest, r.verdict, str(r.instances), left))
+        rows.append((r.operator, str(r.first), str(r.last), r.digest, r.verdict, r.ranks, str(r.instances), left))
     return HEAD + "".join("\t".join(row) + "\n" for row in rows)
 
 
@@ -92,6 +98,8 @@ def write_records(records: Iterable[Record]) -> str:
 
 LEFT = frozenset({"contract"})
 """The kinds of obligations that are left to the primitive concerned, which is stuck where they fail."""
+EVERY, FEW = "every", "0-4"
+"""The numbers of axes for which a verdict is shown."""
 
 
 def rows_of(text: str) -> dict[tuple[str, int], Record]:
@@ -106,15 +114,17 @@ def record(operator: CoreOperator, judgement: Judgement) -> Record | None:
     if judgement.reason or not ends or any(finding.kind not in LEFT for finding in judgement.findings):
         return None
     known = specification()
-    few = [] if judgement.most is None else [f"axes > {judgement.most}"]
+    every = judgement.bound == ""
+    few = [] if judgement.most is None or every else [f"axes > {judgement.most}"]
     listed = sorted({f"{finding.kind} {finding.about}" for finding in judgement.findings})
-    short = sorted({f"short {_list(words)}" for words in judgement.cut})
+    short = [] if every else sorted({f"short {_list(words)}" for words in judgement.cut})
     return Record(
         operator.name,
         operator.first,
         operator.last,
         digest(known.written(operator), known.operators, known.functions),
         "tested" if few else "listed" if listed else "proved",
+        EVERY if every else FEW,
         judgement.paths,
         (*few, *listed, *short),
     )
@@ -136,8 +146,10 @@ STALE, UNKNOWN = "stale", "not recorded"
 
 def recorded(operators: Operators, functions: Functions) -> tuple[str, dict[str, dict[int, str]]]:
     """The counts as a line, and the verdicts, for `sonnx spec check`."""
-    judged = verdicts(read_records(TABLE.read_text("utf-8")), operators, functions)
-    return definedness_line(judged), judged
+    records = read_records(TABLE.read_text("utf-8"))
+    judged = verdicts(records, operators, functions)
+    every = sum(r.ranks == EVERY and judged.get(r.operator, {}).get(r.first) == r.verdict for r in records)
+    return f"{definedness_line(judged)} ({every} for every rank)", judged
 
 
 def verdicts(records: Iterable[Record], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:

@@ -9,10 +9,10 @@ from itertools import islice, product
 from pathlib import Path
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
-from sonnx.semantics.operators.symbolic.numbers import Int, substitute_term
+from sonnx.semantics.operators.symbolic.numbers import Int, add, either, multiply, opposite, polynomial, substitute_term
 
 from . import solver
-from .smtlib import OPERATORS, QUANTIFIERS, names, question
+from .smtlib import LISTS, OPERATORS, QUANTIFIERS, names, question
 
 # ---- Instances of quantified facts --------------------------------------------------------------
 
@@ -21,12 +21,17 @@ MOST = 24
 """The most instances of one fact."""
 
 
-def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:
-    """The facts without quantifiers, and instances of the others."""
-    plain = [fact for fact in facts if not quantified(fact)]
+def grounded(facts: Sequence[Term], goal: Term, *, further: bool = False) -> tuple[Term, ...]:
+    """The facts without quantifiers, and instances of the others. further: at what the instances mention, too."""
+    clauses = [clause for fact in facts for clause in (_clauses(fact) if quantified(fact) else (fact,))]
+    plain = [fact for fact in clauses if not quantified(fact)]
     atoms = frozenset().union(_atoms(goal), *map(_atoms, plain))
-    near = _atoms(goal)
-    made = [instance for fact in facts if quantified(fact) for instance in _instances(fact, near, atoms)]
+    near = _atoms(goal) | _free(goal)
+    general = [fact for fact in clauses if quantified(fact)]
+    made = dict.fromkeys(instance for fact in general for instance in _instances(fact, near, atoms))
+    if further:
+        atoms = atoms.union(*map(_atoms, made))
+        made |= dict.fromkeys(instance for fact in general for instance in _instances(fact, atoms, atoms))
     return tuple(dict.fromkeys((*plain, *made)))
 
 
@@ -34,6 +39,54 @@ def grounded(facts: Sequence[Term], goal: Term) -> tuple[Term, ...]:
 def quantified(term: Argument) -> bool:
     """A quantifier occurs."""
     return isinstance(term, Term) and (term.op in QUANTIFIERS or any(map(quantified, term.args)))
+
+
+@lru_cache(maxsize=10_000)
+def _clauses(fact: Term) -> tuple[Term, ...]:
+    """A fact about lists of any length in parts, each with its quantifier in front of all else."""
+    return tuple(_opened(fact)) if _of_lists(fact) else (fact,)
+
+
+@lru_cache(maxsize=50_000)
+def _of_lists(term: Argument) -> bool:
+    return isinstance(term, Term) and (term.op in LISTS or any(map(_of_lists, term.args)))
+
+
+def _opened(fact: Term) -> list[Term]:
+    if not quantified(fact):
+        return [fact]
+    match fact:
+        case Term("and", parts):
+            return [found for part in parts if isinstance(part, Term) for found in _opened(part)]
+        case Term("forall", (*names, Term() as body)):
+            return [_over(names, found) for found in _opened(body)]
+        case Term("not", (Term("exists", (*names, Term() as body)),)):
+            return [_over(names, opposite(body))]
+        case Term("=>", (Term() as condition, Term() as conclusion)):
+            return _opened(either(opposite(condition), conclusion))
+        case Term("or", parts):
+            inner = [part for part in parts if isinstance(part, Term) and quantified(part)]
+            if len(inner) == 1:
+                others = [part for part in parts if isinstance(part, Term) and part != inner[0]]
+                found = _opened(inner[0])
+                return [_beside(others, clause) for clause in found] if found != inner else [fact]
+    return [fact]
+
+
+def _over(names: Sequence[Argument], clause: Term) -> Term:
+    match clause:
+        case Term("forall", (*more, body)):
+            return Term("forall", (*names, *more, body))
+        case _:
+            return Term("forall", (*names, clause))
+
+
+def _beside(others: Sequence[Term], clause: Term) -> Term:
+    match clause:
+        case Term("forall", (*names, Term() as body)):
+            return Term("forall", (*names, either(*others, body)))
+        case _:
+            return either(*others, clause)
 
 
 @lru_cache(maxsize=50_000)
@@ -51,7 +104,7 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
         names, body = [str(name) for name in fact.args[:-1]], fact.args[-1]
         if not isinstance(body, Term):
             return
-        choices = [_choices(name, body, near) or _choices(name, body, atoms) for name in names]
+        choices = [_choices(name, body, near) or _choices(name, body, atoms) or _entries(body, near) for name in names]
         for values in islice(product(*choices), MOST):
             instance: Int = body
             for name, value in zip(names, values, strict=True):
@@ -66,19 +119,53 @@ def _instances(fact: Term, near: frozenset[Term], atoms: frozenset[Term]) -> Ite
                 yield Term(fact.op, (*fact.args[: inner[0]], instance, *fact.args[inner[0] + 1 :]))
 
 
-def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Term]:
+def _entries(body: Term, atoms: frozenset[Term]) -> list[Int]:
+    """Entries of lists, for a variable that stands in no other function of lists."""
+    return [atom for atom in sorted(atoms, key=str) if atom.op == "at"] if _of_lists(body) else []
+
+
+@lru_cache(maxsize=10_000)
+def _free(term: Argument, bound: frozenset[str] = frozenset()) -> frozenset[Term]:
+    """The entries of lists that are mentioned below quantifiers without their variables."""
+    if not isinstance(term, Term):
+        return frozenset()
+    if term.op in QUANTIFIERS:
+        return _free(term.args[-1], bound.union(map(str, term.args[:-1])))
+    own = frozenset((term,)) if bound and term.op == "at" and not names(term) & bound else frozenset()
+    return own.union(*(_free(part, bound) for part in term.args))
+
+
+def _choices(name: str, body: Term, atoms: frozenset[Term]) -> list[Int]:
     """The terms that a variable may stand for: the arguments of functions in its place, the indices of its name."""
-    choices: dict[Term, None] = {}
+    choices: dict[Int, None] = {}
     variable = Term(name)
     places = [(atom.op, k) for atom in _patterns(body) for k, arg in enumerate(atom.args) if arg == variable]
+    stretches = [atom.args for atom in _patterns(body) if atom.op == "at" and variable not in atom.args]
     for atom in sorted(atoms, key=str):
+        if atom.op == "at":
+            for code, place in stretches:
+                value = _solved(variable, place, atom.args[1]) if code == atom.args[0] else None
+                if value is not None:
+                    choices[value] = None
         for op, k in places:
             argument = atom.args[k] if atom.op == op and len(atom.args) > k else None
-            if isinstance(argument, Term):
+            if isinstance(argument, Term) or (op == "at" and isinstance(argument, int)):
                 choices[argument] = None
         if not atom.args and "!" in atom.op and _stem(atom.op) == _stem(name):
             choices[atom] = None
     return list(choices)
+
+
+def _solved(variable: Term, place: Argument, position: Argument) -> Int | None:
+    """The value of a variable at which a position that it is added to, or subtracted from, is the one looked for."""
+    if not isinstance(place, Term) or isinstance(position, str):
+        return None
+    parts = polynomial(place)
+    factor = parts.get((variable,), 0)
+    rest = add(place, multiply(-factor, variable))
+    if factor not in (1, -1) or variable in _atoms(rest):
+        return None
+    return multiply(factor, add(position, multiply(-1, rest)))
 
 
 def _patterns(term: Argument) -> Iterator[Term]:
@@ -126,7 +213,7 @@ class Prover:
         Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
         until one question is answered with no.
         """
-        for attempt in _attempts(facts, goal):
+        for attempt in _attempts(facts, goal, symbols):
             answer = self._ask(attempt, goal, symbols)
             if answer.status == "unsat":
                 return answer
@@ -153,18 +240,24 @@ class Prover:
             return answer
         return solver.Checked(answer.status, tuple(map(" ".join, zip(asked, answer.values, strict=True))))
 
-    def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]]) -> bool:
-        """The facts can hold together; true where the solver gives up."""
+    def possible(self, facts: Sequence[Term], symbols: Mapping[str, tuple[int, str]], *, grounds: bool = False) -> bool:
+        """The facts can hold together; true where the solver gives up. grounds: of quantified facts a few instances are
+        asked of and no more, which is fast.
+        """
+        if grounds:
+            return FALSE not in facts and self._ask(grounded(facts, FALSE), FALSE, symbols).status != "unsat"
         return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
 
 
-def _attempts(facts: Sequence[Term], goal: Term) -> Iterator[Sequence[Term]]:
+def _attempts(facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> Iterator[Sequence[Term]]:
     """The choices of facts that are tried one after the other."""
     own = names(goal)
     if own:
         yield [fact for fact in facts if names(fact) & own and not quantified(fact)]
     yield grounded(facts, goal)
     if any(map(quantified, facts)):
+        if own and "at" in symbols:  # what is known of an entry of a list may be about another list's
+            yield grounded(facts, goal, further=True)
         yield facts
 
 

@@ -372,7 +372,7 @@ def declarations(terms: Sequence[Term], symbols: Symbols) -> Iterator[str]:
     used: set[str] = set()
     for term in terms:
         used |= names(term)
-    for name in sorted(used & symbols.keys()):
+    for name in sorted((used | LISTS) & symbols.keys()):
         arity, sort = symbols[name]
         yield declared(name, ["Int"] * arity, sort)
     for name in sorted(used - symbols.keys()):
@@ -403,7 +403,7 @@ def names(term: Argument) -> frozenset[str]:
     if isinstance(term, Term):
         if term.op in QUANTIFIERS:
             return names(term.args[-1])
-        own = frozenset() if term.op in OPERATORS else frozenset((_symbol(term),))
+        own = frozenset() if term.op in OPERATORS or term.op in LISTS else frozenset((_symbol(term),))
         return own.union(*map(names, term.args))
     return frozenset((term,)) if isinstance(term, str) else frozenset()
 
@@ -412,6 +412,10 @@ OPERATORS = frozenset(
     {"true", "false", "and", "or", "not", "=>", "=", "<=", "+", "*", "div", "mod", "ite", "flat", "rational"}
     | {"to_real", "to_int", *SPELLED, *QUANTIFIERS}
 )
+
+
+LISTS = frozenset({"at", "inside"})
+"""The functions of lists of any length, which connect all that is said of any list."""
 
 
 def _symbol(term: Term) -> str:

@@ -85,20 +85,20 @@ class Reading(Generic[C, V]):
 
     def __init__(self, name: str, refusal: type[Exception] = InternalError) -> None:
         self.name, self.refusal = name, refusal
-        self._rules: dict[str, Rule[C, V]] = {"variable": self._variable, "define": self.expanded}
+        self.rules: dict[str, Rule[C, V]] = {"variable": self._variable, "define": self.expanded}
 
     def rule(self, *heads: str) -> Callable[[Rule[C, V]], Rule[C, V]]:
         """Enter a function in the table."""
 
         def enter(function: Rule[C, V]) -> Rule[C, V]:
-            self._rules.update(dict.fromkeys(heads, function))
+            self.rules.update(dict.fromkeys(heads, function))
             return function
 
         return enter
 
     def meaning(self, core: Core, context: C) -> V:
         """The meaning of an expression. Raises the refusal for one that the interpretation does not know."""
-        rule = self._rules.get(core.head)
+        rule = self.rules.get(core.head)
         if rule is None:
             known = f"the function {core.name}" if core.head == "fun" else f"'{core.head}'"
             raise self.refusal(f"{core.span}: {self.name} gives no meaning to {known}")

@@ -35,9 +35,9 @@ def check() -> None:
 
     Each operator is listed with its versions (defined by equations, composed of others, primitive, by a rule of
     execution, missing), and each definition by equations, by its first version, with what is recorded of its
-    definedness: proved for arbitrary sizes at 0 to 4 axes and for lists of up to 3 entries, not beyond; listed: proved
-    but for what is left to a primitive; tested: proved for few axes only, and tried on small shapes; stale: the
-    definition has changed since, `sonnx definedness --record` tries it again.
+    definedness: proved for arbitrary sizes; listed: proved but for what is left to a primitive; tested: proved for few
+    axes only, and tried on small shapes; stale: the definition has changed since, `sonnx definedness --record` tries it
+    again. So many are shown for every number of axes, the others at 0 to 4 axes and for lists of up to 3 entries.
 
     Exit code: 0 sound, 1 mistakes (each is printed with its place).
 

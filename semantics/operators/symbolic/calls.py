@@ -7,12 +7,13 @@ from fractions import Fraction
 from functools import reduce
 from typing import cast
 
-from sonnx.spec.language.syntax import Span
+from sonnx.spec.language.syntax import NOWHERE, Span
 
 from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..reading import OF_STRINGS
+from . import rows, selections
 from .numbers import (
     Int,
     Real,
@@ -25,10 +26,12 @@ from .numbers import (
     floor,
     floor_div,
     floor_mod,
+    less,
     maximum,
     minimum,
     multiply,
     order,
+    subtract,
     within,
 )
 from .values import (
@@ -37,14 +40,18 @@ from .values import (
     Dead,
     Element,
     ElementType,
+    Field,
     Listed,
     Open,
     Refused,
+    Row,
     Scope,
+    TextSymbol,
     Value,
     applied,
     arithmetic,
     axiom,
+    branch,
     compound,
     content,
     decide,
@@ -181,6 +188,8 @@ Labels = tuple[tuple[tuple[int, ...], ...], int, int]
 
 
 def _shape(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
+    if isinstance(arguments[0], Field):
+        return arguments[0].shape
     return _array(arguments[0]).shape
 
 
@@ -191,6 +200,8 @@ def _array(value: Value) -> Array:
 
 
 def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if any(isinstance(argument, Row) for argument in arguments):
+        return _broadcast_rows(rows.row_of(arguments[0], scope), rows.row_of(arguments[1], scope), span, scope)
     a, b = (tuple(map(whole, entries(argument, scope))) for argument in arguments)
     size = max(len(a), len(b))
     a, b = (1,) * (size - len(a)) + a, (1,) * (size - len(b)) + b
@@ -201,7 +212,37 @@ def _broadcast(arguments: Arguments, span: Span, scope: Scope) -> Value:
     return tuple(sizes)
 
 
+def _broadcast_rows(a: Row, b: Row, span: Span, scope: Scope) -> Row:
+    """Counted from the end, since that is where they are aligned; a missing entry counts as 1."""
+    lengths = rows.length_of(a), rows.length_of(b)
+    if lengths[0] == lengths[1]:
+        size = lengths[0]
+    elif steady(scope, lengths[0]) and steady(scope, lengths[1]):
+        size = lengths[0] if decide(scope, at_most(lengths[1], lengths[0])) else lengths[1]
+    else:
+        size = maximum(*lengths)
+
+    def padded(row: Row, length: Int) -> Callable[[Int, Scope], Value]:
+        first = subtract(size, length)
+        return lambda k, here: branch(
+            less(k, first), lambda _: 1, lambda inner: rows.entry(row, subtract(k, first), inner), here
+        )
+
+    left, right = padded(a, lengths[0]), padded(b, lengths[1])
+
+    def both_of(k: Int, here: Scope) -> Value:
+        x, y = whole(left(k, here)), whole(right(k, here))
+        contract(here, span, either(equal(x, y), equal(x, 1), equal(y, 1)), "broadcast")
+        return x if y == 1 else choose(equal(x, 1), y, x)
+
+    return rows.generic(size, both_of, scope)
+
+
 def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if any(isinstance(argument, Row) for argument in arguments):
+        at, sizes = (rows.row_of(argument, scope) for argument in arguments)
+        rows.demand_inside(at, sizes, "contract", span, scope, "flatten")
+        return rows.flat(rows.linked(at, scope), sizes, scope)
     index, shape = (list(map(whole, entries(argument, scope))) for argument in arguments)
     if len(index) != len(shape):
         contract(scope, span, FALSE, "flatten")
@@ -214,6 +255,8 @@ def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
 
 def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[1], Row):
+        return _unflatten_row(whole(arguments[0]), arguments[1], span, scope)
     position, shape = whole(arguments[0]), list(map(whole, entries(arguments[1], scope)))
     if isinstance(position, Term) and position.op == "flat" and len(position.args) >= 2:
         half = len(position.args) // 2
@@ -232,6 +275,22 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
     axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
+
+
+def _unflatten_row(position: Int, shape: Row, span: Span, scope: Scope) -> Value:
+    size = rows.product_of(shape, scope)
+    match position:
+        case Term("place", (Term() as code, own)) if own == rows.code_of(shape, scope):
+            return rows.coded(code, rows.length_of(shape))
+        case Term("place", (_, Term() as other)) if other in scope.run.products:
+            contract(scope, span, equal(scope.run.products[other], size), "unflatten")
+        case Term("flat", args):
+            sizes = cast("tuple[Int, ...]", args[len(args) // 2 :])
+            contract(scope, span, equal(reduce(multiply, sizes, cast("Int", 1)), size), "unflatten")
+        case _:
+            contract(scope, span, within(position, size), "unflatten")
+    index = rows.unflat(position, shape, scope)
+    return rows.coded(index, rows.length_of(shape))
 
 
 def _size(shape: Sequence[Int]) -> Int:
@@ -253,15 +312,55 @@ def _entries_of(source: Array, sort: str, scope: Scope) -> tuple[Value, ...]:
     return tuple(entries)
 
 
+def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
+    """The elements as a list, of a tensor with an open number of elements where ranks are open."""
+    size: Int
+    read: rows.Entry
+    if isinstance(source, Array) and scope.run.every and len(source.shape) == 1 and isinstance(source.shape[0], Term):
+        size, read = source.shape[0], lambda k, here: source.read((k,), here)
+    elif isinstance(source, Field):
+        field, axes = source, rows.length_of(source.shape)
+        size = rows.product_of(field.shape, scope)
+        read = lambda k, here: field.read(rows.coded(rows.unflat(k, field.shape, here), axes), here)  # noqa: E731
+    else:
+        return None
+
+    def lifted(k: Int, here: Scope) -> Value:
+        item = read(k, here)
+        return here.run.algebra.lift(sort, item, here) if isinstance(item, Element) else item
+
+    return Row((rows.block(size, lifted, scope),))
+
+
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    if row := _listed_row(arguments[0], "Int", scope):
+        return row
     return _entries_of(_array(arguments[0]), "Int", scope)
 
 
 def _rationals(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    if row := _listed_row(arguments[0], "Rational", scope):
+        return row
     return _entries_of(_array(arguments[0]), "Rational", scope)
 
 
+def _order_field(source: Field, axis: Int, span: Span, scope: Scope) -> Field:
+    contract(scope, span, within(axis, rows.length_of(source.shape)), "order")
+    name = f"order.{span.line}.{span.column}.{source.name}"
+    size = whole(rows.entry(source.shape, axis, scope))
+
+    def entry(index: Row, here: Scope) -> Value:
+        code = rows.linked(index, here)
+        position = applied(here, name, (code,), "Int")
+        axiom(here, within(position, size), assumed=True)  # for an index below the shape, as is demanded
+        return position
+
+    return Field(name, source.shape, entry, ElementType("int64"))
+
+
 def _order(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Field):
+        return _order_field(arguments[0], whole(arguments[1]), span, scope)
     source, axis, largest = _array(arguments[0]), whole(arguments[1]), arguments[2]
     place = position_of(axis, len(source.shape), span, scope, "order")
     if scope.run.whole:
@@ -309,8 +408,10 @@ def _drawn(name: str) -> Primitive:
     """Numbers of which only the type is known; on concrete shapes 0, which is one of them."""
 
     def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-        shape = tuple(map(whole, entries(arguments[0], scope)))
         kind = ElementType("double")
+        if isinstance(arguments[0], Row):
+            return Field(name, arguments[0], lambda _index, here: here.run.algebra.abstract(kind, here), kind)
+        shape = tuple(map(whole, entries(arguments[0], scope)))
 
         def entry(_index: tuple[Int, ...], here: Scope) -> Value:
             return here.run.algebra.apply("arbitrary", kind, [], here)
@@ -320,7 +421,24 @@ def _drawn(name: str) -> Primitive:
     return found
 
 
+def _outcomes_field(source: Field, count: Int, span: Span, scope: Scope) -> Field:
+    last = subtract(rows.length_of(source.shape), 1)
+    contract(scope, span, both(at_most(0, count), at_most(0, last)), "outcomes")
+    name = f"outcomes.{span.line}.{span.column}.{source.name}"
+    size = whole(rows.entry(source.shape, last, scope))
+
+    def entry(index: Row, here: Scope) -> Value:
+        outcome = applied(here, name, (rows.linked(index, here),), "Int")
+        axiom(here, within(outcome, size), assumed=True)  # for an index below the shape, as is demanded
+        return outcome
+
+    shape = rows.joined(rows.cut(source.shape, 0, last, scope), Row((rows.unit(count),)))
+    return Field(name, shape, entry, ElementType("int64"))
+
+
 def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Field):
+        return _outcomes_field(arguments[0], whole(arguments[1]), span, scope)
     source, count = _array(arguments[0]), whole(arguments[1])
     contract(scope, span, at_most(0, count), "outcomes")
     last = len(source.shape) - 1
@@ -348,7 +466,11 @@ def _likeliest(source: Array, row: tuple[Int, ...], here: Scope) -> Value:
 
 
 def _lower(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-    text = settle_text(scope, arguments[0])
+    (item,) = arguments
+    if isinstance(item, TextSymbol) and item.code is not None:
+        scope.run.symbols["lower"] = (1, "Int")
+        return TextSymbol(f"lower {item.name}", Term("lower", (item.code,)))
+    text = settle_text(scope, item)
     return "".join(chr(ord(c) + 32) if "A" <= c <= "Z" else c for c in text)
 
 
@@ -443,11 +565,16 @@ def _len(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     if isinstance(source, Open):
         fixed = fixed_value(scope, source.length) if isinstance(source.length, Term) else None
         return source.length if fixed is None else fixed
+    if isinstance(source, Row):
+        return rows.length_of(source)
     return source.shape[0] if isinstance(source, Array) else len(entries(source, scope))
 
 
 def _repeat(arguments: Arguments, span: Span, scope: Scope) -> Value:
     item, count = arguments
+    if scope.run.every and isinstance(count, Term):
+        contract(scope, span, at_most(0, count), "repeat")
+        return Row((rows.block(count, lambda _k, _here: item, scope, sizes=item in (0, 1)),))
     return (item,) * count_of(count, span, scope, "repeat")
 
 
@@ -460,17 +587,51 @@ def _cut(value: Value, items: tuple[Value, ...], span: Span, scope: Scope, about
     return max(count, 0)
 
 
+def _bounds(arguments: Arguments, span: Span, scope: Scope, about: str) -> tuple[Row, Int, Int, Scope] | None:
+    """Where ranks are open: the list, where it is cut, its length, and the scope in which that is a place in it."""
+    if not scope.run.every or not (isinstance(arguments[0], Row) or isinstance(arguments[1], Term)):
+        return None
+    row, count = rows.row_of(arguments[0], scope), whole(arguments[1])
+    length = rows.length_of(row)
+    contract(scope, span, at_most(count, length), about)
+    count = rows.not_negative(count, scope)
+    return row, count, length, scope.under(at_most(0, count), at_most(count, length))
+
+
 def _front(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if found := _bounds(arguments, span, scope, "front"):
+        row, count, _, inner = found
+        return rows.cut(row, 0, count, inner)
     items = entries(arguments[0], scope)
     return items[: _cut(arguments[1], items, span, scope, "front")]
 
 
 def _back(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if found := _bounds(arguments, span, scope, "back"):
+        return rows.cut(*found)
     items = entries(arguments[0], scope)
     return items[_cut(arguments[1], items, span, scope, "back") :]
 
 
+def _around(
+    arguments: Arguments, span: Span, scope: Scope, about: str, *, behind: int, last: int
+) -> tuple[Row, Row] | None:
+    """Where ranks are open: the entries before a position, and those from the one so many `behind` it on. last: how
+    many positions more than entries there are.
+    """
+    if not scope.run.every or not (isinstance(arguments[0], Row) or isinstance(arguments[1], Term)):
+        return None
+    row, position = rows.row_of(arguments[0], scope), whole(arguments[1])
+    length = rows.length_of(row)
+    there = within(position, add(length, last))
+    contract(scope, span, there, about)
+    inner = scope.under(there)
+    return rows.cut(row, 0, position, inner), rows.cut(row, add(position, behind), length, inner)
+
+
 def _put(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if parts := _around(arguments, span, scope, "put", behind=1, last=0):
+        return rows.joined(parts[0], Row((rows.unit(arguments[2]),)), parts[1])
     items = entries(arguments[0], scope)
     position = whole(arguments[1])
     if isinstance(position, Term) and not steady(scope, position):
@@ -485,6 +646,8 @@ def _put(arguments: Arguments, span: Span, scope: Scope) -> Value:
 def _drop(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if isinstance(arguments[0], Listed):
         return dropped(arguments[0], whole(arguments[1]), span, scope)
+    if parts := _around(arguments, span, scope, "drop", behind=1, last=0):
+        return rows.joined(*parts)
     items = entries(arguments[0], scope)
     place = position_of(arguments[1], len(items), span, scope, "drop")
     return items[:place] + items[place + 1 :]
@@ -493,35 +656,46 @@ def _drop(arguments: Arguments, span: Span, scope: Scope) -> Value:
 def _insert(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if isinstance(arguments[0], Listed):
         return inserted(arguments[0], whole(arguments[1]), arguments[2], span, scope)
+    if parts := _around(arguments, span, scope, "insert", behind=0, last=1):
+        return rows.joined(parts[0], Row((rows.unit(arguments[2]),)), parts[1])
     items = entries(arguments[0], scope)
     place = position_of(arguments[1], len(items) + 1, span, scope, "insert")
     return (*items[:place], arguments[2], *items[place:])
 
 
 def _merge(arguments: Arguments, span: Span, scope: Scope) -> Value:
-    places, inner, outer = (entries(argument, scope) for argument in arguments)
-    size = len(inner) + len(outer)
-    if len(places) != len(inner):
+    if any(isinstance(argument, Row) for argument in arguments):
+        places, inner, outer = (rows.row_of(argument, scope) for argument in arguments)
+        return selections.merge(places, inner, outer, span, scope)
+    listed, first, others = (entries(argument, scope) for argument in arguments)
+    size = len(first) + len(others)
+    if len(listed) != len(first):
         contract(scope, span, FALSE, "merge")
-    at = [position_of(place, size, span, scope, "merge") for place in places]
+    at = [position_of(place, size, span, scope, "merge") for place in listed]
     if len(set(at)) != len(at):
         contract(scope, span, FALSE, "merge")
     result: list[Value | None] = [None] * size
-    for place, item in zip(at, inner, strict=True):
+    for place, item in zip(at, first, strict=True):
         result[place] = item
-    rest = iter(outer)
+    rest = iter(others)
     return tuple(next(rest) if item is None else item for item in result)
 
 
 def _product(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Row):
+        return rows.product_of(arguments[0], scope)
     return reduce(lambda a, b: arithmetic("mul", a, b, span, scope), entries(arguments[0], scope), cast("Value", 1))
 
 
 def _reverse(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Row):
+        return rows.reverse(arguments[0], scope)
     return entries(arguments[0], scope)[::-1]
 
 
 def _sorted(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    if isinstance(arguments[0], Row):
+        return selections.ordered(arguments[0], scope)
     items = list(map(whole, entries(arguments[0], scope)))
     for bound in range(len(items) - 1, 0, -1):
         for k in range(bound):
@@ -532,9 +706,11 @@ def _sorted(arguments: Arguments, _span: Span, scope: Scope) -> Value:
 # ---- Exact arithmetic -------------------------------------------------------------------------
 
 
-def _either(name: str, left: Value, right: Value, scope: Scope) -> Value:
+def _either(name: str, left: Value, right: Value, scope: Scope, span: Span = NOWHERE) -> Value:
     """The smaller or greater one, `minimum` or `maximum`; componentwise for lists."""
     least = name == "minimum"
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.componentwise(lambda a, b, here: _either(name, a, b, here), left, right, span, scope)
     if compound(left, right):
         pairs = pairs_of(left, right, scope)
         if pairs is None:
@@ -549,21 +725,23 @@ def _either(name: str, left: Value, right: Value, scope: Scope) -> Value:
     return 0 if chosen is None else chosen
 
 
-def _minimum(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-    return _either("minimum", arguments[0], arguments[1], scope)
+def _minimum(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    return _either("minimum", arguments[0], arguments[1], scope, span)
 
 
-def _maximum(arguments: Arguments, _span: Span, scope: Scope) -> Value:
-    return _either("maximum", arguments[0], arguments[1], scope)
+def _maximum(arguments: Arguments, span: Span, scope: Scope) -> Value:
+    return _either("maximum", arguments[0], arguments[1], scope, span)
 
 
-def _clip(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+def _clip(arguments: Arguments, span: Span, scope: Scope) -> Value:
     item, low, high = arguments
-    return _either("minimum", _either("maximum", item, low, scope), high, scope)
+    return _either("minimum", _either("maximum", item, low, scope, span), high, scope, span)
 
 
 def _absolute(arguments: Arguments, span: Span, scope: Scope) -> Value:
     (item,) = arguments
+    if isinstance(item, Row):
+        return rows.each(lambda part, here: _absolute((part,), span, here), item, scope)
     if compound(item, item):
         return tuple(_absolute((part,), span, scope) for part in entries(item, scope))
     if isinstance(item, Element):

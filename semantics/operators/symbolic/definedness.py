@@ -16,19 +16,24 @@ from sonnx.spec.library import specification
 
 from ...formulas.terms import FALSE, TRUE, Term
 from .elements.opaque import Opaque
-from .numbers import Int, Real, at_most, equal, opposite, substitute_term
-from .statements import Meaning, bind_shapes, compose, opaque, output, perform, signature_of
+from .numbers import Int, Real, at_most, either, equal, opposite, substitute_term, within
+from .rows import coded, unit
+from .statements import Meaning, bind_shapes, compose, opaque, output, perform, signature_of, unread
 from .values import (
     LENGTHS,
     Array,
+    Bounded,
     Dead,
     ElementType,
     Env,
     Evaluation,
+    Field,
     Given,
     Name,
     Obligation,
     Open,
+    Part,
+    Row,
     Scope,
     Split,
     TextSymbol,
@@ -59,10 +64,13 @@ class Instance:
 
     operator: CoreOperator
     ranks: Mapping[str, tuple[int, ...]]
+    every: bool = False
 
     @property
     def label(self) -> str:
         """The ranks in words: `X: 4, W: 4`."""
+        if self.every:
+            return "any number of axes"
         return ", ".join(f"{name}: {' '.join(map(str, ranks))}" for name, ranks in self.ranks.items())
 
 
@@ -123,6 +131,8 @@ Choose = Callable[[Path, Split], Sequence[tuple[int | str | bool | None, str]]]
 
 def start(instance: Instance) -> Path:
     """The path before the first statement: every size and attribute is a symbol."""
+    if instance.every:
+        return _start_open(instance)
     operator = instance.operator
     signature = signature_of(operator)
     symbols: dict[str, tuple[int, str]] = {}
@@ -161,6 +171,128 @@ def start(instance: Instance) -> Path:
         dict(scope.run.symbols),
         Meaning(operator, {}, True, frozenset(dimensions)),
     )
+
+
+def _start_open(instance: Instance) -> Path:
+    """The same where the numbers of axes and the lengths of lists are symbols, too."""
+    operator, signature = instance.operator, signature_of(instance.operator)
+    made = Openings(operator)
+    for attribute in signature.attributes.values():
+        own = operator.names[attribute.name]
+        made.env |= _attribute(attribute, own, made.symbols, made.facts) | made.listed(attribute, own)
+    for port in operator.inputs:
+        least = next(f.least for f in signature.inputs if f.name == port.name)
+        made.env[operator.names[port.name]] = made.port(port, least)
+        if port.mark == "?":
+            made.env[Given(operator.names[port.name])] = _symbol(f"given.{port.name}", "Bool", made.symbols)
+    for port in operator.outputs:
+        variable = output(operator, port)
+        if port.mark == "*":
+            count = _symbol(f"len.{port.name}", "Int", made.symbols)
+            made.facts.append(at_most(1, count))
+            made.env[variable] = Row((Part(count, lambda _k, _scope: 0),))
+        given = _symbol(f"given.{port.name}", "Bool", made.symbols) if port.mark == "?" else TRUE
+        made.env[Given(variable)] = given
+    meaning = Meaning(operator, {}, True, frozenset(made.dimensions))
+    return Path(instance, 0, made.env, tuple(made.facts), {}, made.symbols, meaning)
+
+
+@dataclass(slots=True)
+class Openings:
+    """What a definition starts with where the numbers of axes are open: names, symbols and what is known of them."""
+
+    operator: CoreOperator
+    env: dict[Name, Value] = field(default_factory=dict)
+    symbols: dict[str, tuple[int, str]] = field(default_factory=lambda: {"at": (2, "Int"), "inside": (2, "Bool")})
+    facts: list[Term] = field(default_factory=list)
+    dimensions: set[Term] = field(default_factory=set)
+
+    def listed(self, attribute: FormalAttribute, own: Binding) -> dict[Name, Value]:
+        """An attribute that is a list or a tensor."""
+        sort, name = attribute.sort, attribute.name
+        if sort.name == "Array":
+            kind = ElementType(f"type_of.{name}")
+            shape = self.shape(name)
+            return {own: Field(name, shape, unread(name, (), shape, kind), kind)}
+        if sort.name != "list":
+            return {}
+        length = _symbol(f"len.{name}", "Int", self.symbols)
+        if sort.element == INT:
+            return {own: coded(_symbol(f"list.{name}", "Int", self.symbols), length)}
+        if sort.element is not None and sort.element.name == "Rational":
+            self.symbols[f"entry.{name}"] = (1, "Real")
+            return {own: Row((Part(length, lambda k, _scope: Real(Term(f"entry.{name}", (k,)))),))}
+        return {own: Row((Part(length, lambda k, here: self.text(name, k, here)),))}
+
+    def text(self, name: str, position: Int, here: Scope) -> TextSymbol:
+        """An entry of a list of texts: any text, by its place."""
+        here.run.symbols[f"text.{name}"] = (1, "Int")
+        return TextSymbol(f"{name} {position}", Term(f"text.{name}", (position,)))
+
+    def port(self, port: Port, least: int) -> Value:
+        """An input."""
+        if port.mark == "*":
+            return self.several(port, least)
+        if is_list(self.operator, port):
+            raise Bounded(f"{port.name} is a sequence, an optional or a map")
+        kind = ElementType(port.type)
+        if port.shape is None:
+            shape = self.shape(port.name)
+            return Field(port.name, shape, unread(port.name, (), shape, kind), kind)
+        parts: list[Part] = []
+        for item in port.shape:
+            if isinstance(item, int):
+                parts.append(unit(item))
+                continue
+            name = self.operator.names[item[0]]
+            if name not in self.env:
+                self.env[name] = self.shape(item[0]) if item[1] else self.size(item[0])
+            known = self.env[name]
+            parts += known.parts if isinstance(known, Row) else (unit(known),)
+        if any(not isinstance(item, int) and item[1] for item in port.shape):
+            shape = Row(tuple(parts))
+            return Field(port.name, shape, unread(port.name, (), shape, kind), kind)
+        sizes = tuple(part.value for part in parts if isinstance(part.value, int | Term))
+        return Array(port.name, sizes, opaque(port.name, kind), kind)
+
+    def size(self, name: str) -> Term:
+        """The size of an axis."""
+        size = _symbol(f"size.{name}", "Int", self.symbols)
+        self.facts.append(at_most(0, size))
+        self.dimensions.add(size)
+        return size
+
+    def shape(self, name: str) -> Row:
+        """Sizes of axes of an open number."""
+        length, code = (_symbol(f"{word}.{name}", "Int", self.symbols) for word in ("axes", "shape"))
+        self.facts += [at_most(0, length), _all_sizes(("k",), code, length)]
+        self.dimensions.add(code)
+        return coded(code, length, sizes=True)
+
+    def several(self, port: Port, least: int) -> Row:
+        """A variadic input: tensors of an open number, each of an open number of axes."""
+        name, kind = port.name, ElementType(port.type)
+        if port.others or port.shape is not None:
+            raise Bounded(f"{name} is a list of groups of tensors")
+        count = _symbol(f"len.{name}", "Int", self.symbols)
+        length, code = (f"{word}.{name}" for word in ("axes", "shape"))
+        self.symbols |= {length: (1, "Int"), code: (1, "Int")}
+        p = Term("p")
+        self.facts += [at_most(max(least, 1), count), Term("forall", ("p", at_most(0, Term(length, (p,)))))]
+        self.facts.append(_all_sizes(("p", "k"), Term(code, (p,)), Term(length, (p,))))
+        self.dimensions.add(Term(code))
+
+        def tensor(k: Int, _scope: Scope) -> Value:
+            shape = coded(Term(code, (k,)), Term(length, (k,)), sizes=True)
+            return Field(name, shape, unread(name, (k,), shape, kind), kind)
+
+        return Row((Part(count, tensor),))
+
+
+def _all_sizes(names: tuple[str, ...], code: Term, length: Term) -> Term:
+    """No size is negative."""
+    k = Term("k")
+    return Term("forall", (*names, either(opposite(within(k, length)), at_most(0, Term("at", (code, k))))))
 
 
 def _named(operator: CoreOperator, scope: Scope) -> tuple[dict[Name, Value], list[Term]]:
@@ -225,6 +357,8 @@ def run(
     path: tuple[Term, ...],
     decided: Mapping[Term, int | str | bool | None],
     symbols: Mapping[str, tuple[int, str]],
+    *,
+    every: bool = False,
 ) -> Evaluation:
     """The ledger of one statement."""
     return Evaluation(
@@ -234,6 +368,7 @@ def run(
         texts=texts(operator),
         decided=decided,
         path=path,
+        every=every,
         symbols=dict(symbols),
         base=frozenset(symbols),
     )
@@ -280,7 +415,8 @@ def explore(instance: Instance, choose: Choose) -> Iterator[Batch]:
         statements = instance.operator.statements
         while path.position < len(statements):
             statement = statements[path.position]
-            scope = Scope(path.env, run(instance.operator, path.facts, path.decided, path.symbols))
+            run_ = run(instance.operator, path.facts, path.decided, path.symbols, every=instance.every)
+            scope = Scope(path.env, run_)
             try:
                 behind, meaning = perform(statement, scope, path.meaning)
             except Split as split:

@@ -15,7 +15,7 @@ from ...errors import InternalError
 from ...formulas.terms import FALSE, TRUE, Term
 from .. import reading
 from ..reading import Answers, links
-from . import calls, folds
+from . import calls, folds, rows, selections
 from . import values as lists
 from .numbers import Int, both, either, equal, less, opposite, within
 from .values import (
@@ -23,9 +23,11 @@ from .values import (
     Array,
     Dead,
     ElementType,
+    Field,
     Given,
     Listed,
     Open,
+    Row,
     Scope,
     Value,
     arithmetic,
@@ -209,6 +211,9 @@ def _index(core: Core, scope: Scope) -> Value:
     base, *parts = core.parts
     source = evaluate(base, scope)
     indices = [evaluate(part, scope) for part in parts]
+    if isinstance(source, Field) or (isinstance(source, Array) and any(isinstance(index, Row) for index in indices)):
+        spliced = rows.joined(*(rows.row_of(i if compound(i, i) else (i,), scope) for i in indices))
+        return read_row(core.span, source, spliced, scope)
     if isinstance(source, Array):
         flat: list[Int] = []
         for index in indices:
@@ -217,6 +222,11 @@ def _index(core: Core, scope: Scope) -> Value:
     at = whole(indices[0])
     if isinstance(source, Listed):
         return lists.entry(source, at, core.span, scope)
+    if isinstance(source, Row) or (scope.run.every and not isinstance(at, int)):
+        row = rows.row_of(source, scope)
+        there = within(at, rows.length_of(row))
+        demand(scope, "position", core.span, there)
+        return rows.entry(row, at, scope.under(there))
     if isinstance(source, Open) and isinstance(at, int) and at in LENGTHS:
         demand(scope, "position", core.span, less(at, source.length))
         return source.entry(at)
@@ -230,6 +240,16 @@ def read(span: Span, source: Array, index: tuple[Int, ...], scope: Scope) -> Val
         raise Dead
     demand(scope, "index", span, both(*(within(i, n) for i, n in zip(index, source.shape, strict=True))), source.name)
     return source.read(index, scope)
+
+
+def read_row(span: Span, source: Array | Field, index: Row, scope: Scope) -> Value:
+    """An element at an index of open length."""
+    shape = rows.row_of(source.shape, scope)
+    rows.demand_inside(index, shape, "index", span, scope, source.name)
+    if isinstance(source, Field):
+        return source.read(index, scope)
+    inner = scope.under(equal(rows.length_of(index), len(source.shape)))
+    return source.read(tuple(whole(rows.entry(index, k, inner)) for k in range(len(source.shape))), inner)
 
 
 def pick(span: Span, items: tuple[Value, ...], index: Int, scope: Scope) -> Value:
@@ -255,6 +275,42 @@ def _at(items: tuple[Value, ...], position: int) -> Value:
 @rule("fold")
 def _fold(core: Core, scope: Scope) -> Value:
     return folds.fold(core, scope, evaluate)
+
+
+@rule("concat")
+def _concat(core: Core, scope: Scope) -> Value:
+    left, right = (evaluate(part, scope) for part in core.parts)
+    if isinstance(left, Row) or isinstance(right, Row):
+        return rows.joined(rows.row_of(left, scope), rows.row_of(right, scope))
+    return (*entries(left, scope), *entries(right, scope))
+
+
+LISTED = SYMBOLIC.rules["list"]
+"""The shared rule, for lists of which the number of entries is known."""
+
+
+@rule("list")
+def _list(core: Core, scope: Scope) -> Value:
+    (bound,), (body, guard) = core.bound, core.parts
+    if not scope.run.every:
+        return LISTED(core, scope)
+    domain = evaluate(bound.domain, scope)
+    if isinstance(domain, int) or lists.is_list(domain):
+        return LISTED(core, scope)
+    every = guard.head == "literal" and guard.value is True
+
+    def made(length: Int, item: rows.Entry) -> Row:
+        def inner(k: Int, here: Scope) -> Scope:
+            return here.among({**scope.env, bound.variable: item(k, here)})
+
+        read: rows.Entry = lambda k, here: evaluate(body, inner(k, here))  # noqa: E731
+        if every:
+            return rows.generic(length, read, scope)
+        return selections.chosen(length, lambda k, here: truth(guard, inner(k, here)), read, scope)
+
+    if isinstance(domain, Row):
+        return rows.joined(*(made(part.length, part.entry) for part in domain.parts))
+    return made(rows.not_negative(whole(domain), scope), lambda k, _here: k)
 
 
 @rule("size")

@@ -13,7 +13,7 @@ from sonnx.spec.elaborate.core import Binding, Bound, Core
 from sonnx.spec.language.syntax import INT, Span
 
 from ...errors import InternalError
-from ...formulas.terms import FALSE, TRUE, Term
+from ...formulas.terms import FALSE, TRUE, Argument, Term
 from .numbers import (
     Int,
     add,
@@ -29,6 +29,7 @@ from .numbers import (
     minimum,
     multiply,
     negate,
+    opened_goal,
     opposite,
     order,
     polynomial,
@@ -36,12 +37,15 @@ from .numbers import (
     subtract,
     within,
 )
+from .rows import block, coded, cut, entry, flat, inside, joined, length_of, relate, sum_of, unit
 from .values import (
     Array,
+    Bounded,
     Dead,
     Element,
     ElementType,
     Name,
+    Row,
     Scope,
     Value,
     applied,
@@ -65,10 +69,14 @@ Evaluate = Callable[[Core, Scope], Value]
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A range with its sizes: one, one for each component of an index vector, or the parts of a split axis."""
+    """A range with its sizes: one, one for each component of an index vector, or the parts of a split axis.
+
+    row: the sizes of a vector of open length, which are not in `sizes`.
+    """
 
     variables: tuple[Binding, ...]
     sizes: tuple[Int, ...]
+    row: Row | None = None
 
     @property
     def split(self) -> bool:
@@ -107,6 +115,9 @@ def axes(ranges: Sequence[Bound], scope: Scope, evaluate: Evaluate) -> tuple[Axi
     for item in ranges:
         bound = evaluate(item.domain, scope)
         axis = Axis(item.variables, ())
+        if axis.vector and isinstance(bound, Row):
+            made.append(replace(axis, row=bound))
+            continue
         sizes = tuple(map(whole, entries(bound, scope))) if axis.vector or axis.split else (whole(bound),)
         if not axis.vector and len(sizes) != len(item.variables):
             demand(scope, "length", axis.span, FALSE)
@@ -119,13 +130,35 @@ def demand_sizes(axes: Sequence[Axis], scope: Scope, dimensions: frozenset[Term]
     """The shape that ranges make: sizes are not negative, and parts of an axis together are the axis."""
     for axis in axes:
         for size in axis.sizes:
-            demand(scope, "size", axis.span, at_most(0, size), axis.words)
-            for here, part in _alternatives(size, scope):
-                if part.op == "div" and (axis.split or part.args[0] in dimensions):
-                    whole_axis, parts = (cast("Int", argument) for argument in part.args)
-                    goal = equal(floor_mod(whole_axis, parts), 0)
-                    demand(here, "split", axis.span, goal, axis.words)
+            _demand_size(axis, size, scope, dimensions)
+        for part in () if axis.row is None else (p for p in axis.row.parts if not p.sizes):
+            position = fresh(scope, "position")
+            with suppress(Dead):
+                here = scope.under(within(position, part.length))
+                _demand_size(axis, whole(part.entry(position, here)), here, dimensions)
     return tuple(size for axis in axes for size in axis.extents())
+
+
+def _demand_size(axis: Axis, size: Int, scope: Scope, dimensions: frozenset[Term]) -> None:
+    demand(scope, "size", axis.span, at_most(0, size), axis.words)
+    for here, part in _alternatives(size, scope):
+        if part.op == "div" and (axis.split or _is_dimension(part.args[0], dimensions)):
+            whole_axis, parts = (cast("Int", argument) for argument in part.args)
+            demand(here, "split", axis.span, equal(floor_mod(whole_axis, parts), 0), axis.words)
+
+
+def _is_dimension(size: Argument, dimensions: frozenset[Term]) -> bool:
+    """The size of an input's axis."""
+    match size:
+        case Term("at", (Term(code), _)):
+            return Term(code) in dimensions
+        case _:
+            return size in dimensions
+
+
+def shape_of(axes: Sequence[Axis]) -> Row:
+    """The sizes of the tensor's axes where some of them are of an open number."""
+    return joined(*(axis.row or Row(tuple(map(unit, axis.extents()))) for axis in axes))
 
 
 def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
@@ -144,15 +177,45 @@ def _alternatives(size: Int, scope: Scope) -> Iterator[tuple[Scope, Term]]:
 
 def anywhere(axes: Sequence[Axis], scope: Scope) -> tuple[Scope, tuple[Term, ...], Term]:
     """Symbols that stand for any index: the names bound to them, the symbols, and that they are in range."""
+    env, symbols, facts = _anywhere(axes, scope, scope)
+    return scope.bind(env), symbols, both(*facts)
+
+
+def _anywhere(
+    axes: Sequence[Axis], scope: Scope, outside: Scope
+) -> tuple[dict[Name, Value], tuple[Term, ...], list[Term]]:
+    """outside: the scope of the symbols, where no variable is bound if they are to be variables themselves."""
     env: dict[Name, Value] = {}
     symbols: list[Term] = []
     facts: list[Term] = []
     for axis in axes:
-        made = [fresh(scope, axis.variables[0 if axis.vector else k].name) for k in range(len(axis.sizes))]
+        if axis.row is not None:
+            index = fresh(outside, axis.variables[0].name)
+            inner = scope if scope is outside else replace(scope, bound=(*scope.bound, index.op))
+            env[axis.variables[0]] = coded(index, length_of(axis.row))
+            facts.append(inside(index, axis.row, inner))
+            symbols.append(index)
+            continue
+        made = [fresh(outside, axis.variables[0 if axis.vector else k].name) for k in range(len(axis.sizes))]
         facts += [within(index, size) for index, size in zip(made, axis.sizes, strict=True)]
         env |= axis.env(made)
         symbols += made
-    return scope.bind(env), tuple(symbols), both(*facts)
+    return env, tuple(symbols), facts
+
+
+def at_row(axes: Sequence[Axis], index: Row, scope: Scope) -> dict[Name, Value]:
+    """The variables at an index of a tensor of an open number of axes."""
+    env: dict[Name, Value] = {}
+    low: Int = 0
+    for axis in axes:
+        count: Int = len(axis.extents()) if axis.row is None else length_of(axis.row)
+        if axis.row is not None:
+            env[axis.variables[0]] = cut(index, low, add(low, count), scope)
+        else:
+            own = [whole(entry(index, add(low, k), scope)) for k in range(len(axis.extents()))]
+            env |= at([axis], own)
+        low = add(low, count)
+    return env
 
 
 def at(axes: Sequence[Axis], index: Sequence[Int]) -> dict[Name, Value]:
@@ -244,6 +307,8 @@ def fold(core: Core, scope: Scope, evaluate: Evaluate) -> Value:
 
 def is_short(it: Fold) -> bool:
     """True if a fold has a known number of steps, and few."""
+    if any(axis.row is not None for axis in it.axes):
+        return False
     steps = 1
     for size in it.sizes:
         steps = steps * size if isinstance(size, int) and steps >= 0 else -1
@@ -386,12 +451,22 @@ def _general(it: Fold) -> Value:
         guard, value = FALSE, 0
     if it.name == "count":
         result = fresh(it.scope, "count")
-        axiom(it.scope, both(at_most(0, result), at_most(result, reduce(multiply, it.sizes))))
+        axiom(it.scope, at_most(0, result))
+        if all(axis.row is None for axis in it.axes):
+            axiom(it.scope, at_most(result, reduce(multiply, it.sizes)))
         return result
     start = it.first()
     if it.name in ("sum", "prod"):
         if isinstance(value, Element):
             return it.scope.run.algebra.abstract(value.type, it.scope)
+        plain = it.scope.run.every and guard == TRUE and start is None and isinstance(value, int | Term)
+        if plain and it.name == "sum":
+            (axis, *more), evaluate, body = it.axes, it.evaluate, it.body
+            if not more and not axis.split and len(axis.sizes) == 1:
+                env = it.scope.env
+                return sum_of(
+                    axis.sizes[0], lambda k, here: evaluate(body, here.among({**env, **axis.env([k])})), it.scope
+                )
         return fresh(it.scope, it.name)
     if start is None:
         _demand_window(it, inner, symbols, in_range, guard)
@@ -401,42 +476,133 @@ def _general(it: Fold) -> Value:
         won = fresh(it.scope, "won", "Bool")
         axiom(it.scope.under(won), both(in_range, guard))
     if it.name in ("argmax", "argmin"):
-        return Term("flat", (*symbols, *it.sizes))
+        return place(it.axes, symbols, it.scope)
     if isinstance(value, Element):
         return it.scope.run.algebra.abstract(value.type, it.scope)
     merged = value if start is None else merge(won, value, start, it.scope)
     if merged is None:
         raise InternalError(f"{it.span}: the start has another form than the terms")
+    if it.scope.run.every and it.name in ("max", "min") and isinstance(merged, int | Term):
+        _tell_best(it, merged)
     return merged
 
 
+def _tell_best(it: Fold, best: Int) -> None:
+    """No step has a greater term than the greatest, or a smaller one than the smallest."""
+
+    def no_better(here: Scope) -> Term:
+        term = whole(it.evaluate(it.body, here))
+        return at_most(term, best) if it.name == "max" else at_most(best, term)
+
+    it.scope.run.quiet += 1
+    try:
+        axiom(it.scope, _over_steps(it, "all", no_better), assumed=True)
+    finally:
+        it.scope.run.quiet -= 1
+
+
+def place(axes: Sequence[Axis], symbols: Sequence[Term], scope: Scope) -> Term:
+    """The position of a step among all, from which the step's index is got back."""
+    if all(axis.row is None for axis in axes):
+        return Term("flat", (*symbols, *(size for axis in axes for size in axis.sizes)))
+    if len(axes) > 1 or axes[0].row is None:
+        raise Bounded("a position among the steps of several ranges")
+    return flat(symbols[0], axes[0].row, scope)
+
+
 def _quantified(it: Fold) -> Term:
-    """`all` and `any`. The symbols are free in the obligations of the body and bound in the formula: variables, no
-    functions of those that are bound around it.
+    """`all` and `any`."""
+    return _over_steps(it, it.name, lambda here: it.evaluate(it.body, here))
+
+
+def _over_steps(it: Fold, name: str, read: Callable[[Scope], Value]) -> Term:
+    """Something holds at all steps, or any. The symbols are free in the obligations of the body and bound in the
+    formula: variables, no functions of those that are bound around it.
     """
-    inner, symbols, in_range = anywhere(it.axes, replace(it.scope, bound=()))
+    env, symbols, facts = _anywhere(it.axes, it.scope, replace(it.scope, bound=()))
+    in_range = both(*facts)
     names = tuple(symbol.op for symbol in symbols)
     try:
-        inside = replace(inner, bound=(*it.scope.bound, *names)).under(in_range)
-        guard = it.holds(inside)
-        value = it.evaluate(it.body, inside.under(guard))
+        there = replace(it.scope.bind(env), bound=(*it.scope.bound, *names)).under(in_range)
+        guard = it.holds(there)
+        value = read(there.under(guard))
     except Dead:
         guard, value = FALSE, FALSE
     if not isinstance(value, Term):
         raise InternalError(f"{it.span}: no truth value")
-    if it.name == "all":
+    if name == "all":
         body = either(opposite(both(in_range, guard)), value)
         return body if body in (TRUE, FALSE) else Term("forall", (*names, body))
     body = both(in_range, guard, value)
     return body if body == FALSE else Term("exists", (*names, body))
 
 
+def _demand_step(it: Fold, symbols: tuple[Term, ...], in_range: Term, guard: Term) -> None:
+    """There is a step, of ranges of vectors of open length: one whose every entry is the least that the guard leaves
+    there.
+    """
+    scope = it.scope
+    env: dict[Name, Value] = {}
+    fits: list[Term] = []
+    for axis, symbol in zip(it.axes, symbols, strict=True):
+        if axis.row is None:
+            raise Bounded("a window over several ranges")
+        least = _least_entries(symbol, guard, scope)
+        chosen = Row((block(length_of(axis.row), least, scope),))
+        env[axis.variables[0]] = chosen
+        fits.append(relate("in", chosen, axis.row, scope))
+    scope.run.quiet += 1
+    try:
+        there = both(*fits, it.holds(scope.bind(env)))
+    except Dead:
+        there = FALSE
+    finally:
+        scope.run.quiet -= 1
+    names = tuple(symbol.op for symbol in symbols)
+    goal: Int = both(in_range, guard)
+    for symbol in symbols:
+        goal = substitute_term(goal, symbol, Term(symbol.op))
+    demand(scope, "window", it.span, Term("exists", (*names, goal)), stronger=opened_goal(there))
+
+
+def _least_entries(symbol: Term, guard: Term, scope: Scope) -> Callable[[Int, Scope], Value]:
+    """The least entry at a position that what the guard says of every position leaves."""
+    told: list[tuple[str, Term]] = []
+    for part in guard.args if guard.op == "and" else (guard,):
+        match part:
+            case Term("forall", (str() as position, Term("or", parts))):
+                here = Term("at", (symbol, Term(position)))
+                about = [p for p in parts if isinstance(p, Term) and mentions_term(p, here)]
+                told += [(position, p) for p in about] if len(about) == 1 else []
+
+    def least(k: Int, _scope: Scope) -> Value:
+        result: Int = 0
+        for position, part in told:
+            here = Term("at", (symbol, Term(position)))
+            lowest = _lowest(here, (here,), part, scope)
+            result = maximum(result, substitute_term(lowest, Term(position), k))
+        return result
+
+    return least
+
+
+def mentions_term(term: Term, inner: Term) -> bool:
+    """True if a term is a part of another."""
+    return term == inner or any(mentions_term(part, inner) for part in term.args if isinstance(part, Term))
+
+
 def _demand_window(it: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: Term, guard: Term) -> None:
     """There is a step. stronger: the same at the first index that each inequality of the guard lets through."""
     scope = it.scope
     nonempty = both(*(less(0, size) for size in it.sizes))
+    positive = [
+        relate("<", 0, axis.row, scope) for axis in it.axes if axis.row is not None
+    ]  # fmt: skip
     if guard == TRUE:
-        demand(scope, "window", it.span, nonempty)
+        demand(scope, "window", it.span, both(nonempty, *positive))
+        return
+    if positive:
+        _demand_step(it, symbols, in_range, guard)
         return
     witness = {symbol: _lowest(symbol, symbols, guard, scope) for symbol in symbols}
     env: dict[Name, Value] = {}
@@ -510,6 +676,8 @@ def _listed(it: Fold) -> Array:
 def _filtered(it: Fold) -> Array:
     """The index vectors where the condition holds: so many of them, each in range."""
     scope = it.scope
+    if any(axis.row is not None for axis in it.axes):
+        raise Bounded("the index vectors of open length at which something holds")
     inner, _, in_range = anywhere(it.axes, scope)
     try:
         within_range = inner.under(in_range)

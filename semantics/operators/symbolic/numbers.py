@@ -406,6 +406,31 @@ def _formula(argument: Argument) -> Term:
     return argument if isinstance(argument, Term) else Term(str(argument))
 
 
+def opened_goal(goal: Term) -> Term:
+    """What is to be proved, at any values of the variables that it is to hold for all of."""
+    match goal:
+        case Term("and", parts):
+            return both(*(opened_goal(part) for part in parts if isinstance(part, Term)))
+        case Term("or", parts) if _told_apart(goal):
+            return either(*(opened_goal(part) for part in parts if isinstance(part, Term)))
+        case Term("forall", (*_, Term() as body)):
+            return opened_goal(body)
+        case _:
+            return goal
+
+
+def _told_apart(goal: Term) -> bool:
+    """No two alternatives have a variable in common, so that each may be opened for itself."""
+    bound = [name for part in goal.args if isinstance(part, Term) for name in sorted(_variables(part))]
+    return len(set(bound)) == len(bound)
+
+
+def _variables(term: Term) -> frozenset[str]:
+    """The variables that quantifiers bind in a term."""
+    own = frozenset(str(name) for name in term.args[:-1]) if term.op in ("forall", "exists") else frozenset()
+    return own.union(*(_variables(part) for part in term.args if isinstance(part, Term)))
+
+
 def definitions(facts: Iterable[Term]) -> Mapping[str, Term]:
     """The symbols of sizes and elements that an equation among the facts defines, with what they are."""
     defined: dict[str, Term] = {}

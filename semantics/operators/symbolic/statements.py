@@ -7,6 +7,7 @@ shapes, the value of each element of the outputs as a term over the elements of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
@@ -26,22 +27,27 @@ from ...model.graph import ValueType
 from ...model.schemas import schema_of
 from ..application import Application, AttributeData
 from ..reading import function, let
+from . import rows
+from .elements.opaque import ReadAt
 from .expressions import ANSWERS, SYMBOLIC, evaluate, truth
-from .folds import Axis, anywhere, at, axes, demand_sizes
-from .numbers import Int, equal
+from .folds import Axis, anywhere, at, at_row, axes, demand_sizes, shape_of
+from .numbers import Int, add, at_most, equal, subtract, within
 from .values import (
     VARIES,
     Algebra,
     Array,
     Body,
+    Bounded,
     Dead,
     Element,
     ElementType,
     Env,
     Evaluation,
+    Field,
     Given,
     Listed,
     Name,
+    Row,
     Scope,
     Split,
     Undefined,
@@ -50,7 +56,10 @@ from .values import (
     demand,
     element,
     entries,
+    fresh,
+    relate,
     remembered,
+    whole,
 )
 
 if TYPE_CHECKING:
@@ -109,6 +118,8 @@ def bind_shapes(operator: CoreOperator, scope: Scope, span: Span) -> Scope:
     """The names of dimensions, read off the ports' tensors. Names that occur twice and numerals must agree."""
     for port in operator.inputs:
         source = scope.env.get(operator.names[port.name])
+        if port.shape is not None and isinstance(source, Field):
+            scope = _bind_row(operator, port, source.shape, scope, span)
         if port.shape is None or not isinstance(source, Array):
             continue
         for name, size in _dimensions(port, source, scope, span):
@@ -118,6 +129,9 @@ def bind_shapes(operator: CoreOperator, scope: Scope, span: Span) -> Scope:
                 scope = scope.bind({operator.names[name]: size})
             else:
                 known = scope.env[operator.names[name]]
+                if isinstance(known, Row) or isinstance(size, Row):
+                    demand(scope, "contract", span, relate("=", known, size, scope), port.name)
+                    continue
                 left = known if type(known) is tuple else (known,)
                 right = size if type(size) is tuple else (size,)
                 if len(left) != len(right):
@@ -125,6 +139,31 @@ def bind_shapes(operator: CoreOperator, scope: Scope, span: Span) -> Scope:
                 for a, b in zip(left, right, strict=True):
                     if isinstance(a, int | Term) and isinstance(b, int | Term):
                         demand(scope, "contract", span, equal(a, b), port.name)
+    return scope
+
+
+def _bind_row(operator: CoreOperator, port: Port, shape: Row, scope: Scope, span: Span) -> Scope:
+    """The names of the dimensions of a tensor of an open number of axes."""
+    pattern = port.shape or ()
+    length = rows.length_of(shape)
+    spare = subtract(length, sum(1 for item in pattern if isinstance(item, int) or not item[1]))
+    dotted = any(not isinstance(item, int) and item[1] for item in pattern)
+    demand(scope, "contract", span, at_most(0, spare) if dotted else equal(spare, 0), port.name)
+    low: Int = 0
+    for item in pattern:
+        if isinstance(item, int) or not item[1]:
+            found: Value = rows.entry(shape, low, scope)
+            low = add(low, 1)
+        else:
+            found = rows.cut(shape, low, add(low, spare), scope)
+            low = add(low, spare)
+        if isinstance(item, int):
+            demand(scope, "contract", span, equal(item, whole(found)), port.name)
+        elif operator.names[item[0]] not in scope.env:
+            scope = scope.bind({operator.names[item[0]]: found})
+        else:
+            same = relate("=", scope.env[operator.names[item[0]]], found, scope)
+            demand(scope, "contract", span, same, port.name)
     return scope
 
 
@@ -183,21 +222,28 @@ def _type(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Sco
 
 def _view(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     (own,) = statement.binds
-    return scope.bind({own: tensor(own.name, statement, scope, meaning)}), meaning
+    return scope.bind({own: made(own.name, statement, scope, meaning)}), meaning
 
 
 def _equation(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     name = statement.name
-    made = tensor(name, statement, scope, meaning, _element_type(name, scope, meaning))
-    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
+    found = made(name, statement, scope, meaning, _element_type(name, scope, meaning))
+    return scope, replace(meaning, outputs={**meaning.outputs, name: found})
 
 
 def _each(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     name, (position,) = statement.name, statement.binds
     kind = _element_type(name, scope, meaning)
-    count = len(entries(scope.env[output(meaning.operator, _port(meaning.operator, name))], scope))
-    made = tuple(tensor(f"{name}.{k}", statement, scope.bind({position: k}), meaning, kind) for k in range(count))
-    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
+    several = scope.env[output(meaning.operator, _port(meaning.operator, name))]
+    if isinstance(several, Row):
+        any_one = fresh(scope, position.name)
+        inner = scope.bind({position: any_one}).under(within(any_one, rows.length_of(several)))
+        with suppress(Dead):
+            made(name, statement, inner, meaning, kind)
+        return scope, replace(meaning, outputs={**meaning.outputs, name: ()})
+    count = len(entries(several, scope))
+    every = tuple(made(f"{name}.{k}", statement, scope.bind({position: k}), meaning, kind) for k in range(count))
+    return scope, replace(meaning, outputs={**meaning.outputs, name: every})
 
 
 def _entries(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
@@ -264,7 +310,7 @@ def _port(operator: CoreOperator, name: str) -> Port:
 
 def _result(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     value = evaluate(statement.body, scope)
-    if not isinstance(value, Array | Listed | Unranked) and type(value) is not tuple:
+    if not isinstance(value, Array | Field | Listed | Unranked) and type(value) is not tuple:
         raise InternalError(f"{statement.span}: no tensor, sequence or optional")
     return scope, replace(meaning, outputs={**meaning.outputs, statement.name: value})
 
@@ -273,11 +319,47 @@ def _rule(_statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Sc
     return scope, meaning
 
 
+def made(
+    name: str, statement: CoreStatement, scope: Scope, meaning: Meaning, kind: ElementType | None = None
+) -> Array | Field:
+    """The tensor that a statement with ranges defines, of any number of axes where ranks are open."""
+    if not scope.run.every:
+        return tensor(name, statement, scope, meaning, kind)
+    found = axes(statement.bound, scope, evaluate)
+    if all(axis.row is None for axis in found):
+        return tensor(name, statement, scope, meaning, kind)
+    demand_sizes(found, scope, meaning.dimensions)
+    shape, body = shape_of(found), statement.body
+    value = _anywhere(body, found, scope)
+    typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
+    if value is None or isinstance(value, Element):
+        return Field(name, shape, unread(name, (), shape, typed), typed)
+    env = scope.env
+
+    def read(index: Row, here: Scope) -> Value:
+        here.run.quiet += 1
+        try:
+            inner = here.among(env)
+            item = evaluate(body, inner.bind(at_row(found, index, inner)))
+        finally:
+            here.run.quiet -= 1
+        return item if kind is None or type(item) is tuple else element(item, kind, here)
+
+    return Field(name, shape, read, typed)
+
+
+def unread(name: str, first: tuple[Int, ...], shape: Row, kind: ElementType) -> Callable[[Row, Scope], Value]:
+    """Elements of which only their place is known."""
+    return lambda index, _here: Element(ReadAt(name, first, index, shape), kind)
+
+
 def tensor(
     name: str, statement: CoreStatement, scope: Scope, meaning: Meaning, kind: ElementType | None = None
 ) -> Array:
     """The tensor that a statement with ranges defines. kind: of an output, whose elements have it."""
     body, found = statement.body, axes(statement.bound, scope, evaluate)
+    if any(axis.row is not None for axis in found):
+        raise Bounded(f"{statement.span}: a tensor of an open number of axes in a list")
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole or scope.run.lazy:
         return Array(name, shape, remembered(_by_name(body, found, scope.env, kind)), kind or ElementType(""))
@@ -319,6 +401,8 @@ def _by_name(body: Core, found: Sequence[Axis], env: Env, kind: ElementType | No
 def _along(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """Views that read each other at earlier steps. Their shapes come first, since each may read each."""
     steps = sum(len(axis.sizes) for axis in axes(statement.bound, scope, evaluate))
+    if scope.run.every:
+        return _along_open(statement, scope, meaning)
     env = dict(scope.env)
     inner = replace(scope, env=env)
     views = [(view, axes((*statement.bound, *view.bound), scope, evaluate)) for view in statement.inner]
@@ -332,6 +416,23 @@ def _along(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Sc
     if not (scope.run.whole or scope.run.lazy):
         for view, found in views:
             _anywhere(view.body, found, inner)
+    return inner, meaning
+
+
+def _along_open(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
+    """The same where ranks are open."""
+    env = dict(scope.env)
+    inner = replace(scope, env=env)
+    views = [(view, axes((*statement.bound, *view.bound), scope, evaluate)) for view in statement.inner]
+    for view, found in views:
+        shape, (own,) = demand_sizes(found, scope, meaning.dimensions), view.binds
+        kind = ElementType("")
+        if all(axis.row is None for axis in found):
+            env[own] = Array(own.name, shape, opaque(own.name, kind), kind)
+        else:
+            env[own] = Field(own.name, shape_of(found), unread(own.name, (), shape_of(found), kind), kind)
+    for view, found in views:
+        _anywhere(view.body, found, inner)
     return inner, meaning
 
 
@@ -464,7 +565,7 @@ def _types(operator: CoreOperator, ports: Mapping[str, Value | None]) -> dict[Na
     for port in operator.inputs:
         value = ports[port.name]
         first = value[0] if isinstance(value, tuple) and value else value
-        if isinstance(first, Array):
+        if isinstance(first, Array | Field):
             types[operator.names[port.type]] = first.type
     return types
 

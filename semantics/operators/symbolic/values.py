@@ -6,7 +6,7 @@ a branch that the terms leave open, the evaluation raises Split: whoever explore
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -35,10 +35,12 @@ from .numbers import (
     floor_mod,
     less,
     multiply,
+    opened_goal,
     opposite,
     order,
     rational,
     real,
+    substitute_term,
     subtract,
     within,
 )
@@ -64,9 +66,10 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class TextSymbol:
-    """A text that nothing fixes."""
+    """A text that nothing fixes. code: the same number for the same text, of an entry of a list of open length."""
 
     name: str
+    code: Term | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,42 @@ class Array:
     read: Callable[[tuple[Int, ...], Scope], Value]
     type: ElementType
     entries: str = "Element"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """Entries of a list that stand together, as many as `length` says; `entry` has the one at a position from 0 on.
+
+    value: the entry, where there is one alone. code: the symbol of the list whose entries from `start` on these are;
+    whole: all of them. sizes: of the axes of a tensor, so that none is negative. ordered: the list of which these are
+    the entries in ascending order.
+    """
+
+    length: Int
+    entry: Callable[[Int, Scope], Value]
+    value: Value | None = None
+    code: Term | None = None
+    start: Int = 0
+    whole: bool = False
+    sizes: bool = False
+    ordered: Row | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Row:
+    """A list of any length: its parts, one behind the other."""
+
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """A tensor of any number of axes: its shape, and what stands at an index in bounds."""
+
+    name: str
+    shape: Row
+    read: Callable[[Row, Scope], Value]
+    type: ElementType
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +151,7 @@ VARIES = Term("varies")
 
 Value = (
     Int | Fraction | Real | Element | str | TextSymbol | ElementType | Array | Unranked | Listed | Function | Open
+    | Row | Field
     | tuple["Value", ...]
 )  # fmt: skip
 """A Bool is a Term. A list is a tuple that is no Term."""
@@ -156,6 +196,10 @@ class Dead(Exception):  # noqa: N818 - no error: nothing is evaluated here
 
 class Refused(Dead):
     """Whatever the sizes: a primitive has no value for these texts and numbers of axes."""
+
+
+class Bounded(InternalError):  # noqa: N818 - no error: the definition is judged at few numbers of axes
+    """A number of axes or entries stays open, and there is no rule that does with an open one."""
 
 
 class Undefined(Exception):  # noqa: N818 - the counterpart of Stuck
@@ -240,7 +284,11 @@ class Evaluation:
     """The lists that grow while one statement is evaluated. `texts`: the text literals of the definition.
 
     base: the symbols that are there before the statement: those that appear later stand for indices.
+    products: how many indices there are below shapes of open length, by their codes. lengths: of
+    lists that are asked for entries. told: the terms of which all that
+    is known has been said.
     journal: the elements that decided something, for algebras that keep it.
+    every: ranks and lengths of lists are open, and no case is drawn by them.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
@@ -251,6 +299,7 @@ class Evaluation:
     texts: tuple[str, ...]
     decided: Mapping[Term, int | str | bool | None]
     path: tuple[Term, ...]
+    every: bool = False
     whole: bool = False
     lazy: bool = False
     quiet: int = 0
@@ -259,6 +308,9 @@ class Evaluation:
     assumed: list[Term] = field(default_factory=list)
     obligations: list[Obligation] = field(default_factory=list)
     base: frozenset[str] = frozenset()
+    products: dict[Term, Int] = field(default_factory=dict)
+    lengths: dict[Term, Int] = field(default_factory=dict)
+    told: set[Term] = field(default_factory=set)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
 
 
@@ -318,6 +370,14 @@ def conjuncts(term: Term) -> tuple[Term, ...]:
     return (term,)
 
 
+def substituted(formula: Term, term: Term, number: Int) -> Term:
+    """The formula with a number in place of a term."""
+    found = substitute_term(formula, term, number)
+    if not isinstance(found, Term):
+        raise InternalError(f"{formula} is no formula")
+    return found
+
+
 def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", stronger: Term | None = None) -> None:
     """Record an obligation. Raises Dead after one that is false; on concrete shapes Undefined instead."""
     run = scope.run
@@ -327,6 +387,8 @@ def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", str
         return
     if run.quiet == 0:
         open_parts = tuple(part for part in conjuncts(goal) if not scope.knows(part))
+        if run.every:
+            open_parts = tuple(map(opened_goal, open_parts))
         if open_parts:
             facts = (*run.axioms, *run.assumed, *scope.facts)
             run.obligations.append(Obligation(kind, span, facts, both(*open_parts), about, stronger))
@@ -363,9 +425,23 @@ def axiom(scope: Scope, fact: Term, *, assumed: bool = False) -> None:
         return
     if scope.facts:
         fact = Term("=>", (both(*scope.facts), fact))
-    if scope.bound:
+    if scope.run.every:
+        fact = _closed(fact, scope)
+    elif scope.bound:
         fact = Term("forall", (*scope.bound, fact))
     (scope.run.assumed if assumed else scope.run.axioms).append(fact)
+
+
+def _closed(fact: Term, scope: Scope) -> Term:
+    """The fact for all values of the quantified variables that it mentions, in one quantifier."""
+    names = [name for name in scope.bound if mentions(fact, (name,))]
+    if not names:
+        return fact
+    match fact:
+        case Term("forall", (*more, Term() as body)):
+            return Term("forall", (*names, *more, body))
+        case _:
+            return Term("forall", (*names, fact))
 
 
 Body = Callable[[tuple[Int, ...], Scope], Value]
@@ -407,6 +483,8 @@ def settle(scope: Scope, term: Int, candidates: Sequence[int]) -> int:
     fixed = fixed_value(scope, term)
     if fixed is not None:
         return fixed
+    if scope.run.every and (candidates is LENGTHS or mentions(term, scope.bound)):
+        raise Bounded(f"a number of entries is open: {term}")
     raise Split(term, tuple(candidates), scope, length=candidates is LENGTHS)
 
 
@@ -461,11 +539,23 @@ def decide(scope: Scope, condition: Term) -> bool:
         return True
     if scope.knows(opposite(condition)):
         return False
+    if scope.run.every and mentions(condition, scope.bound):
+        raise Bounded(f"a case that depends on a quantified variable: {condition}")
     return bool(_decided(scope, condition, (True, False)))
+
+
+def mentions(term: Term, symbols: Collection[str]) -> bool:
+    """True if one of the symbols occurs in the term."""
+    if not symbols:
+        return False
+    parts = (part for part in term.args if isinstance(part, Term))
+    return term.op in symbols or any(mentions(part, symbols) for part in parts)
 
 
 def settle_text(scope: Scope, value: Value) -> str:
     """The text; ELSE for one that the definition does not mention."""
+    if isinstance(value, TextSymbol) and value.code is not None:
+        raise Bounded(f"a case for each text that an entry of a list may be: {value.name}")
     if isinstance(value, TextSymbol):
         return str(_decided(scope, Term(value.name), (*scope.run.texts, ELSE)))
     return str(value)
@@ -510,6 +600,10 @@ def entries(value: Value, scope: Scope) -> tuple[Value, ...]:
         return cast("tuple[Value, ...]", value)
     if isinstance(value, Listed) and value.told_apart:
         return value.forms
+    if isinstance(value, Row):
+        if all(part.value is not None for part in value.parts):
+            return tuple(part.value for part in value.parts if part.value is not None)
+        raise Bounded("a list of open length where its entries are to be told apart")
     raise InternalError(f"{value!r} is no list")
 
 
@@ -519,6 +613,26 @@ def is_list(value: Value) -> bool:
 
 
 # The smt interpretation of operators, relations, branches and arithmetic: component by component where lists meet.
+
+
+@dataclass(frozen=True, slots=True)
+class OfRows:
+    """What relations, branches and arithmetic do where a list of any length is among the operands."""
+
+    relate: Callable[[str, Value, Value, Scope], Term]
+    member: Callable[[Value, Value, Scope], Term]
+    merge: Callable[[Term, Value, Value, Scope], Row | None]
+    componentwise: Callable[[Callable[[Value, Value, Scope], Value], Value, Value, Span, Scope], Row]
+    each: Callable[[Callable[[Value, Scope], Value], Row, Scope], Row]
+
+
+ENTERED: list[OfRows] = []
+"""The rules for lists of any length, which `selections` enters: they are made of what stands here."""
+
+
+def of_rows() -> OfRows:
+    """The rules for lists of any length."""
+    return ENTERED[0]
 
 
 # ---- Relations --------------------------------------------------------------------------------
@@ -540,6 +654,8 @@ def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
         return opposite(member(left, right, scope))
     if relation == "in":
         return member(left, right, scope)
+    if isinstance(left, Row) or isinstance(right, Row):
+        return of_rows().relate(relation, left, right, scope)
     if compound(left, right):
         if relation == "=":
             for one, other in ((left, right), (right, left)):
@@ -558,7 +674,7 @@ def _same_list(left: Open, right: tuple[Value, ...], scope: Scope) -> Term:
 
 def compound(left: Value, right: Value) -> bool:
     """True if one of the two is a list."""
-    return any(is_list(value) or isinstance(value, Open) for value in (left, right))
+    return any(is_list(value) or isinstance(value, Open | Row) for value in (left, right))
 
 
 def pairs_of(left: Value, right: Value, scope: Scope) -> list[tuple[Value, Value]] | None:
@@ -576,6 +692,11 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
         return scope.run.algebra.compare(relation, one, other, scope)
+    if any(isinstance(value, TextSymbol) and value.code is not None for value in (left, right)):
+        codes = [_text_code(value, scope) for value in (left, right)]
+        if codes[0] is not None and codes[1] is not None:
+            same = equal(codes[0], codes[1])
+            return same if relation == "=" else opposite(same)
     if isinstance(left, str | TextSymbol):
         same = TRUE if settle_text(scope, left) == settle_text(scope, right) else FALSE
         return same if relation == "=" else opposite(same)
@@ -586,6 +707,13 @@ def _scalar(relation: str, left: Value, right: Value, scope: Scope) -> Term:
         same = same_truth(left, right)
         return same if relation == "=" else opposite(same)
     return order(relation, number(left), number(right))
+
+
+def _text_code(value: Value, scope: Scope) -> Int | None:
+    """The code of a text: of one that the definition mentions a number of its own."""
+    if isinstance(value, str) and value in scope.run.texts:
+        return scope.run.texts.index(value)
+    return value.code if isinstance(value, TextSymbol) else None
 
 
 BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
@@ -620,6 +748,8 @@ def member(left: Value, right: Value, scope: Scope) -> Term:
     """`in`: an index below a size, an index vector in a shape, a value in a list."""
     if not compound(right, right):
         return within(whole(left), whole(right))
+    if isinstance(left, Row) or isinstance(right, Row):
+        return of_rows().member(left, right, scope)
     if compound(left, left):
         pairs = pairs_of(left, right, scope)
         return FALSE if pairs is None else both(*(within(whole(a), whole(b)) for a, b in pairs))
@@ -665,6 +795,8 @@ def merge(asked: Term, left: Value, right: Value, scope: Scope) -> Value | None:
     if isinstance(left, Element) or isinstance(right, Element):
         one, other = elements(left, right, scope)
         return scope.run.algebra.choose(asked, one, other, scope)
+    if isinstance(left, Row) or isinstance(right, Row):
+        return of_rows().merge(asked, left, right, scope)
     left, right = listed(left, scope.under(asked)), listed(right, scope.under(opposite(asked)))
     if isinstance(left, Open) or isinstance(right, Open):
         return _open(asked, left, right, scope)
@@ -719,6 +851,12 @@ INTEGERS: Mapping[str, Callable[[Int, Int], Int]] = {
 
 def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scope) -> Value:
     """`add sub mul quotient div mod`, component by component where a list is involved."""
+    if isinstance(left, Row) or isinstance(right, Row):
+
+        def of_two(a: Value, b: Value, here: Scope) -> Value:
+            return arithmetic(operator, a, b, span, here)
+
+        return of_rows().componentwise(of_two, left, right, span, scope)
     if compound(left, right):
         pairs = pairs_of(left, right, scope)
         if pairs is None:
@@ -738,6 +876,8 @@ def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scop
 
 def negative(value: Value, scope: Scope) -> Value:
     """The value with the other sign; an element's is its own primitive, since 0 - x is not -x."""
+    if isinstance(value, Row):
+        return of_rows().each(negative, value, scope)
     if compound(value, value):
         return tuple(negative(item, scope) for item in entries(value, scope))
     if isinstance(value, Element):
@@ -800,7 +940,7 @@ def content(value: Value) -> Value:
 def type_of(value: Value) -> ElementType:
     """The type of a value."""
     match value:
-        case Array() | Unranked():
+        case Array() | Field() | Unranked():
             return value.type
         case Listed():
             return value.kind

@@ -144,7 +144,7 @@ def test_what_is_refuted_or_never_gets_to_the_end_is_not_recorded() -> None:
 def test_the_command_records_its_definitions_and_keeps_the_others(tmp_path: Path) -> None:
     table = tmp_path / "table.tsv"
     kept, old = rows()["Abs-6"], rows()["Relu-6"]
-    gone = Record("Gone", 1, 1, "0", "proved", 1)
+    gone = Record("Gone", 1, 1, "0", "proved", "every", 1)
     table.write_text(write_records([kept, replace(old, digest="0", verdict="listed"), gone]))
     assert CliRunner().invoke(definedness, ["Relu", "--record", str(table)]).exit_code == 0
     assert [row for row in read_records(table.read_text()) if row.name != "Relu-1"] == [kept, old]

@@ -78,7 +78,7 @@ def test_a_change_of_the_meaning_changes_the_digest_of_all_that_use_it(old: str,
 
 
 def row(verdict: str, digest_: str, first: int = 6, *, left: tuple[str, ...] = ()) -> Record:
-    return Record("Relu", first, 13 if first == 6 else 14, digest_, verdict, 5, left)
+    return Record("Relu", first, 13 if first == 6 else 14, digest_, verdict, "every", 5, left)
 
 
 def test_a_table_is_read_as_it_was_written() -> None:

@@ -13,7 +13,8 @@ from fractions import Fraction
 from ....errors import InternalError
 from ....formulas.terms import FALSE, TRUE, Term
 from ..numbers import Int, Number, Real, choose, real
-from ..values import Element, ElementType, Scope, Value, applied, fresh
+from ..rows import inside, linked
+from ..values import Element, ElementType, Row, Scope, Value, applied, axiom, fresh
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,16 @@ class Read:
 
     name: str
     index: tuple[Int, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReadAt:
+    """The element of a tensor of any number of axes at an index. first: what tells the tensors of a list apart."""
+
+    name: str
+    first: tuple[Int, ...]
+    index: Row
+    shape: Row
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +77,10 @@ class Opaque:
         match element.value:
             case Read(name, index):
                 symbol = applied(scope, name, index, sort if sort != "Rational" else "Real")
+            case ReadAt(name, first, index, shape):
+                code = linked(index, scope)
+                axiom(scope, inside(code, shape, scope), assumed=True)
+                symbol = applied(scope, name, (*first, code), sort if sort != "Rational" else "Real")
             case int() | Fraction() as number:
                 return (FALSE if number == 0 else TRUE) if sort == "Bool" else number
             case Chosen(condition, left, right):

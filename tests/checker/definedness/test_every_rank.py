@@ -1,0 +1,201 @@
+"""Definitions are defined for every number of axes and lists of any length; a mistake beyond 4 axes is noticed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path as File
+
+import pytest
+from click.testing import CliRunner
+from definition_mutations import elaborated, mutations
+from sonnx.checker.commands.definedness import definedness
+from sonnx.checker.definedness.proving import (
+    OPEN,
+    PROVED,
+    REFUTED,
+    Judgement,
+    bounded,
+    cases,
+    judge,
+    judge_every,
+)
+from sonnx.checker.definedness.record import EVERY, TABLE, read_records
+from sonnx.checker.smt.prover import Prover
+from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.operators.symbolic.definedness import Instance, Path, explore
+from sonnx.semantics.operators.symbolic.numbers import equal
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.parse import parse
+from sonnx.spec.language.syntax import Operator
+from sonnx.spec.library import specification
+from tables import table
+
+UNARY = "Relu @ 14 (X: T[d...]) -> Y: T"
+REDUCED = "ReduceSum @ 1..11 (data: T[d...]) -> reduced: T"
+SEVERAL = "Sum @ 8..13 (data_0*: T) -> sum: T"
+
+
+def operator_of(statements: str, header: str = UNARY) -> CoreOperator:
+    """A definition with these statements."""
+    (declaration,) = parse(f'operator {header}\n  "Any."\n  source "any"\n  {statements}\n', "any").declarations
+    assert isinstance(declaration, Operator)
+    return elaborated(declaration).cores[0]
+
+
+def every(operator: CoreOperator, timeout: float = 2.0) -> Judgement:
+    return judge_every(operator, Prover(timeout))
+
+
+def named(name: str) -> CoreOperator:
+    return next(o for o in specification().meanings if f"{o.name}-{o.first}" == name)
+
+
+# ---- beyond four axes and three entries ---------------------------------------------------------
+
+
+@table(
+    ("header", "statements", "kind", "symbol", "number"),
+    [
+        (UNARY, "Y[i... < d] = X[i * (12 div (len(d) - 5)) div (12 div (len(d) - 5))]", "divisor", "axes.d", 5),
+        (UNARY, "Y[i... < d] = X[[if k = 6 then i[k] + 1 else i[k] for k < len(d)]]", "index", "", 0),
+        (
+            UNARY,
+            "let v = [0, 0, 0, 0, 0]\n  Y[i... < d] = X[i + (if len(d) > 0 then v[len(d) - 1] else 0)]",
+            "position", "", 0,
+        ),
+        (UNARY, "Y[i... < if len(d) = 7 then d + 1 else d] = X[i]", "index", "axes.d", 7),
+        (UNARY, "Y[i... < if len(d) = 7 then d - 1 else d] = X[i]", "size", "axes.d", 7),
+        (UNARY, "Y[i... < repeat(1, if len(d) > 8 then 7 - len(d) else 0)] = X[d * 0]", "contract", "", 0),
+        (
+            REDUCED,
+            "let v = [0, 0, 0, 0]\n  reduced[i... < d] = data[i + (if given axes then v[len(axes)] else 0)]",
+            "position", "", 0,
+        ),
+        (SEVERAL, "sum[k < 5 - len(data_0)] = 0", "size", "", 0),
+    ],
+)  # fmt: skip
+def test_a_mistake_beyond_four_axes_or_three_entries_is_refuted(
+    header: str, statements: str, kind: str, symbol: str, number: int
+) -> None:
+    found = {finding.kind: finding for finding in every(operator_of(statements, header), 0.3).findings}
+    assert found[kind].status == REFUTED
+    if symbol:
+        assert found[kind].values[symbol] == str(number)
+
+
+def test_flatten_with_a_divisor_that_is_0_at_five_axes_is_proved_up_to_four_axes_only() -> None:
+    statements = "let z = 12 div (len(d) - 5)\n  Y[i... < d] = X[i + z * 0]"
+    judgement = judge(operator_of(statements))
+    assert judgement.verdict == PROVED
+    assert judgement.bound == "divisor"
+
+
+# ---- what holds for every rank ------------------------------------------------------------------
+
+
+@table(
+    ("header", "statements"),
+    [
+        (UNARY, "Y[i... < d] = X[i]"),
+        (UNARY, "Y[i... < reverse(d)] = X[reverse(i)]"),
+        (UNARY, "Y[i... < d] = X[(i + 7) mod d]"),
+        (UNARY, "Y[i... < d + 2] = if i - 1 in d then X[i - 1] else 0"),
+        (UNARY, "require axis: len(d) > 2 \"Three.\"\n  Y[i... < front(d, 2), k... < back(d, 2)] = X[i, k]"),
+        (UNARY, "require axis: len(d) > 2 \"Three.\"\n  Y[i... < drop(d, 2), k < d[2]] = X[insert(i, 2, k)]"),
+        (UNARY, "require sizes: d > 0 \"Not empty.\"\n  Y[i < 1] = max(k... < d) X[k]"),
+        (UNARY, "let o = [product(front(d, 1 - 1)), product(d)]\n  Y[i... < o] = X[unflatten(flatten(i, o), d)]"),
+        (
+            UNARY,
+            "let r = [d[k] for k < len(d) if d[k] > 3]\n  Y[i... < r] = if len(i) > 0 then cast(T, r[0] - i[0]) else 0",
+        ),
+    ],
+)  # fmt: skip
+def test_what_is_defined_for_every_rank_is_proved(header: str, statements: str) -> None:
+    judgement = every(operator_of(statements, header))
+    assert not judgement.reason
+    assert judgement.verdict == PROVED
+
+
+@table(
+    ("statements", "kind"),
+    [
+        ("Y[i... < d + 1] = X[i]", "index"),
+        ("Y[i... < d - 1] = X[i]", "size"),
+        ("Y[i... < d] = X[i div (d[0] - 3)]", "divisor"),
+        ("Y[i... < d] = X[front(i, len(i) - 1)]", "length"),
+        ("Y[i... < d] = X[i + d[len(d)]]", "position"),
+        ("Y[i < 1] = max(k... < d) X[k]", "window"),
+        ("Y[i... < front(d, 3)] = X[i, d * 0]", "contract"),
+        ("Y[i... < [d[k] for k < len(d) if d[k] > 3]] = X[i]", "length"),
+        ("Y[i... < d] = X[put(i, 0, 0)]", "contract"),
+        ("let o = [product(d) + 1]\n  Y[i... < o] = X[unflatten(flatten(i, o), d)]", "contract"),
+    ],
+)
+def test_each_kind_of_obligation_can_fail_for_open_ranks(statements: str, kind: str) -> None:
+    statuses = {finding.kind: finding.status for finding in every(operator_of(statements), 0.3).findings}
+    assert statuses[kind] in (REFUTED, OPEN)
+
+
+SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Squeeze-13", "Flatten-11", "LpPool-2")
+
+
+@pytest.mark.parametrize("name", SAMPLE)
+def test_a_definition_of_the_text_is_proved_for_every_rank(name: str) -> None:
+    assert bounded(every(named(name))) == ""
+
+
+NOTICED = ("Gather-1", "Flatten-11", "Softmax-13")
+
+
+@pytest.mark.parametrize("name", NOTICED)
+def test_a_requirement_less_is_noticed_at_open_ranks(name: str) -> None:
+    written = specification().written(named(name))
+    without = [m for m in mutations(written) if m.kind == "require"]
+    assert without
+    assert not [m.what for m in without if bounded(every(elaborated(m.operator).cores[0], 0.3)) == ""]
+
+
+# ---- the facts can hold -------------------------------------------------------------------------
+
+
+def ends(operator: CoreOperator, prover: Prover) -> list[Path]:
+    """The paths that get to the end."""
+    batches = explore(Instance(operator, {}, every=True), lambda path, split: cases(path, split, prover))
+    return [b.path for b in batches if not b.dead and b.path.position == len(operator.statements)]
+
+
+def possible(paths: Sequence[Path], rank: int, prover: Prover) -> str:
+    """Whether all that is known at the end of a path, what the lemmas say included, can hold at a number of axes."""
+    answers = set()
+    for path in paths:
+        lengths = [name for name, (count, _) in path.declared().items() if name.startswith("axes.") and not count]
+        facts = (*(equal(Term(name), rank) for name in lengths), *path.facts)
+        answers.add(prover.ask(facts, FALSE, path.declared()).status)
+    return "sat" if "sat" in answers else "unsat" if answers == {"unsat"} else "unknown"
+
+
+@pytest.mark.parametrize("name", ["Softmax-13", "Gather-1", "Add-7", "Flatten-11"])
+def test_the_requirements_can_hold_at_few_axes_and_at_many(name: str) -> None:
+    prover = Prover()
+    paths = ends(named(name), prover)
+    least = 1 if name in ("Softmax-13", "Gather-1") else 0
+    found = {rank: possible(paths, rank, prover) for rank in (0, 1, 2, 3, 4, 5, 6, 40)}
+    assert found == {rank: "sat" if rank >= least else "unsat" for rank in found}
+
+
+@pytest.mark.parametrize("condition", ["len(d) < len(d)", "len(d) * len(d) = 2", "d > d and len(d) > 0"])
+def test_a_requirement_that_never_holds_is_no_proof(condition: str) -> None:
+    judgement = every(operator_of(f'require never: {condition} "Never."\n  Y[i... < d + 1] = X[i]'))
+    assert bounded(judgement) != ""
+
+
+def test_the_command_says_for_which_ranks() -> None:
+    lines = CliRunner().invoke(definedness, ["Softmax", "--version", "13"]).output.splitlines()
+    assert lines[0].endswith("for every rank")
+
+
+def test_the_readme_says_how_many_definitions_are_proved_for_every_rank() -> None:
+    rows = read_records(TABLE.read_text("utf-8"))
+    every = sum(row.ranks == EVERY for row in rows)
+    readme = (File(__file__).parents[3] / "README.md").read_text("utf-8")
+    assert f"for every rank in {every} of {len(rows)} definitions" in readme.replace("\n", " ")
