@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -89,11 +90,25 @@ def still_enabled(state: State) -> str:
     return next((state.model.nodes[n].path for n in enabled), "")
 
 
-def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int]) -> tuple[str, bool]:
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs by their declarations. wrong: in what one contradicts its own, "" where all fit. sizes: those of the
+    dimension variables that they fix."""
+
+    wrong: str
+    sizes: dict[str, int]
+
+
+def contradiction(state: State, inputs: Inputs) -> str:
+    """In what an input or output of the main graph contradicts its declaration; "" when all fit."""
+    return inputs.wrong or as_declared(state, state.model.graphs[0].outputs, dict(inputs.sizes))
+
+
+def ended(state: State, claim: Claim | None, schedule: str, inputs: Inputs) -> tuple[str, bool]:
     """Why the run is over, in a clause, and whether it came to its end; Refused when it might go on, or ended otherwise
     than the trace says."""
     if claim is not None:
-        return _stuck(state, claim, schedule, sizes), False
+        return _stuck(state, claim, schedule, inputs), False
     if len(state.frames) > 1:
         raise Refused(END, COMPLETENESS, "a body is running", "the run ended well")
     why = unfinished(state)
@@ -102,7 +117,7 @@ def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int
     left = still_enabled(state)
     if left and schedule not in PARTIAL:
         raise Refused(END, "no rule applies", f"{left} is enabled", f"a run of the schedule {schedule} ended")
-    wrong = as_declared(state, state.model.graphs[0].outputs, sizes)
+    wrong = contradiction(state, inputs)
     if wrong:
         raise Refused(END, AS_DECLARED, wrong, "the run ended well")
     if left:
@@ -110,7 +125,7 @@ def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int
     return "no node is enabled and every output has a value", True
 
 
-def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> str:
+def _stuck(state: State, claim: Claim, schedule: str, inputs: Inputs) -> str:
     says = f"stuck at {claim.rule}: {claim.premise}"
     if claim.premise == BUDGET:
         return "it broke off at a budget of steps, time or memory, by its own word"
@@ -121,7 +136,7 @@ def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> 
         why = unfinished(state) or ("a body is running" if len(state.frames) > 1 else "")
         if claim.rule == COMPLETENESS and why:
             return f"no node is enabled and {why}"
-        wrong = "" if why else as_declared(state, state.model.graphs[0].outputs, sizes)
+        wrong = "" if why else contradiction(state, inputs)
         if claim.rule == AS_DECLARED and wrong:
             return f"it contradicts a declaration: {wrong}"
         raise Refused(END, claim.rule, wrong or why or "every output has a value of its declared type", says)

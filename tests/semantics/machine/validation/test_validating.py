@@ -296,6 +296,17 @@ def test_a_run_that_ends_while_a_node_is_enabled_is_refused_unless_its_schedule_
     assert isinstance(found, Valid) and found.steps == 1 and "demand" in found.ended
 
 
+@pytest.mark.parametrize("inputs", ["float[2] w", "float[N] w, float[N] x", "float[N] x, float[N] w"])
+def test_a_stored_value_that_contradicts_its_input_is_valid_and_not_complete(tmp_path: Path, inputs: str) -> None:
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    text = f"{header} g ({inputs}) => (float[M] y) <float[3] w = {{1, 2, 3}}> {{ y = Relu(w) }}"
+    model = load_proto(onnx.parser.parse_model(text))
+    path = traced(model, {"x": np.ones(1, np.float32)} if "x" in inputs else {}, tmp_path / "t")
+    found = validate(path, model, apply)
+    assert isinstance(found, Valid) and not found.complete and "contradicts a declaration" in found.ended
+    assert isinstance(validate(forged(path, _set(-1, stuck=None)), model, apply), Refutation)
+
+
 def test_a_run_that_breaks_off_is_valid_and_not_complete(made: Callable[..., Case]) -> None:
     found = made("diamond", limits=Limits(steps=2)).verdict()
     assert isinstance(found, Valid) and not found.complete and "budget" in found.ended
