@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import ModelError
-from ..model.elements import BITS, DTYPES, byte_size, dtype_of, element_of, integer_range, is_integer
+from ..model.elements import BITS, DTYPES, byte_size, dtype_of, integer_range, is_integer
 from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Map, Optional, Sequence, Value
@@ -136,7 +136,7 @@ def _unlike(where: str, type_: ValueType, stated: ValueType, sizes: Sizes, come:
 
     come: how the tensor came to be. sizes: as in `contradiction`.
     """
-    if type_.kind == "tensor" and not _tensor_fits(type_.element, stated):
+    if not _type_fits(type_, stated):
         return f"{where} is {type_text(type_)}, expected {type_text(stated)}"
     if stated.kind not in ("tensor", "sparse_tensor") or stated.shape is None or type_.shape is None:
         return None
@@ -239,26 +239,29 @@ def _defaults(model: Model) -> dict[TensorId, ValueType]:
 
 
 def _fits(value: Value, stated: ValueType) -> bool:
-    """True where a value has the declared kind and element types; what is left open fits."""
-    if stated.kind in ("unset", ""):
-        return True
-    if isinstance(value, np.ndarray):
-        return _tensor_fits(element_of(value.dtype), stated)
+    """True where a value, and all that it holds, has the declared kind and element types; what is left open fits."""
+    if not _type_fits(type_of(value), stated):
+        return False
     inner = stated.inner or ValueType("unset")
     match value:
+        case np.ndarray():
+            return True
         case Sequence():
-            return stated.kind == "sequence" and all(_fits(item, inner) for item in value.items)
+            return all(_fits(item, inner) for item in value.items)
         case Optional():
-            return stated.kind == "optional" and (value.item is None or _fits(value.item, inner))
+            return value.item is None or _fits(value.item, inner)
         case Map():
-            return stated.kind == "map" and value.key == stated.element and all(_fits(v, inner) for _, v in value.items)
+            return all(_fits(item, inner) for _, item in value.items)
 
 
-def _tensor_fits(element: str, stated: ValueType) -> bool:
-    """True where a tensor of these elements has a declared kind and element type."""
+def _type_fits(type_: ValueType, stated: ValueType) -> bool:
+    """True where a type has the declared kind and element types: an empty sequence has an element type too."""
     if stated.kind in ("unset", ""):
         return True
-    return stated.kind in ("tensor", "sparse_tensor") and (not stated.element or element == stated.element)
+    kind = "tensor" if stated.kind == "sparse_tensor" else stated.kind
+    if type_.kind != kind or stated.element not in ("", type_.element):
+        return False
+    return stated.inner is None or (type_.inner is not None and _type_fits(type_.inner, stated.inner))
 
 
 def type_text(stated: ValueType | None) -> str:
