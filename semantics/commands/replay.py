@@ -96,6 +96,8 @@ def _checked(trace: Path, model: Path) -> int:
         " covered), hashes, the end"
     )
     click.echo("not checked: what the run took too, the texts of the operators and the reading of the model")
+    for name, digest in loaded.added:
+        click.echo(inert(f"operators too by the text {Path(name).name}, SHA-256 {digest}, which was added"))
     if verdict.open:
         click.echo(f"taken as recorded: {verdict.open} elements that part 3 leaves open")
     click.echo(f"chain {verdict.chain}")

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from ..errors import ModelError
-from ..model.elements import BITS, DTYPES, byte_size, dtype_of, element_of, integer_range, is_integer
+from ..model.elements import BITS, DTYPES, byte_size, dtype_of, integer_range, is_integer
 from ..model.graph import Model, TensorId, ValueType
 from ..model.path import quote
 from ..model.values import Array, Map, Optional, Sequence, Value
@@ -128,14 +128,23 @@ def contradiction(role: str, name: str, value: Value, stated: ValueType, sizes: 
     where, type_ = f"the {role} {quote(name)}", type_of(value)
     if not _fits(value, stated):
         return f"{where} is {type_text(type_)}, expected {type_text(stated)}"
-    if stated.kind != "tensor" or stated.shape is None or type_.shape is None:
+    return _unlike(where, type_, stated, sizes, "computed" if role == "output" else "given")
+
+
+def _unlike(where: str, type_: ValueType, stated: ValueType, sizes: Sizes, come: str) -> str | None:
+    """In what the type of a tensor contradicts a declared one, as a sentence; None where it fits.
+
+    come: how the tensor came to be. sizes: as in `contradiction`.
+    """
+    if not _type_fits(type_, stated):
+        return f"{where} is {type_text(type_)}, expected {type_text(stated)}"
+    if stated.kind not in ("tensor", "sparse_tensor") or stated.shape is None or type_.shape is None:
         return None
     if len(type_.shape) != len(stated.shape):
         return (
             f"{where} has {len(type_.shape)} dimensions {list(type_.shape)}, expected {len(stated.shape)}:"
             f" {type_text(stated)}"
         )
-    come = "computed" if role == "output" else "given"
     for axis, (size, wanted) in enumerate(zip(type_.shape, stated.shape, strict=True)):
         if isinstance(wanted, int) and wanted >= 0 and size != wanted:
             return (
@@ -183,11 +192,20 @@ def _admits(shape: tuple[int, ...], stated: tuple[int | str | None, ...]) -> boo
 def contradicted(
     model: Model, given: Mapping[TensorId, ValueType], outputs: Mapping[TensorId, Value | None]
 ) -> str | None:
-    """In what an output of the main graph contradicts its declaration, as a sentence: AsDeclared of part 3.
+    """In what an input or output of the main graph contradicts its declaration, as a sentence: AsDeclared of part 3.
 
-    given: the types of the inputs, which fix the sizes of dimension variables first. outputs: those that are there.
+    given: the types of the inputs that have a value; they fix the sizes of dimension variables first. An input that is
+    not given has its stored value. outputs: those that are there.
     """
     main, sizes = model.graphs[0], sizes_given(model, given)
+    defaults = _defaults(model)
+    for t, stated in zip(main.inputs, main.input_types, strict=False):
+        type_ = given.get(t) or defaults.get(t)
+        if type_ is not None and stated is not None:
+            come = "stored" if t in defaults else "given"
+            wrong = _unlike(f"the input {quote(model.tensors[t].name)}", type_, stated, sizes, come)
+            if wrong is not None:
+                return wrong
     for t, stated in zip(main.outputs, main.output_types, strict=False):
         value = outputs.get(t)
         if stated is not None and value is not None:
@@ -198,11 +216,14 @@ def contradicted(
 
 
 def sizes_given(model: Model, given: Mapping[TensorId, ValueType]) -> Sizes:
-    """The sizes of the dimension variables that the types of the inputs fix, and by which input."""
-    main = model.graphs[0]
+    """The sizes of the dimension variables that the types of the inputs fix, and by which input.
+
+    An input that is not given has the type of its stored value, where it has one.
+    """
+    main, defaults = model.graphs[0], _defaults(model)
     sizes: Sizes = {}
     for t, stated in zip(main.inputs, main.input_types, strict=False):
-        type_ = given.get(t)
+        type_ = given.get(t) or defaults.get(t)
         if type_ is not None and stated is not None:
             for size, name in zip(type_.shape or (), stated.shape or (), strict=False):
                 if isinstance(name, str) and name and isinstance(size, int):
@@ -210,21 +231,37 @@ def sizes_given(model: Model, given: Mapping[TensorId, ValueType]) -> Sizes:
     return sizes
 
 
+def _defaults(model: Model) -> dict[TensorId, ValueType]:
+    """The types of the stored values of the inputs of the main graph."""
+    main = model.graphs[0]
+    stored = {t: ValueType("tensor", constant.element, constant.dims) for t, constant in initializers(main)}
+    return {t: stored[t] for t in main.inputs if t in stored}
+
+
 def _fits(value: Value, stated: ValueType) -> bool:
-    """True where a value has the declared kind and element types; what is left open fits."""
-    if stated.kind in ("unset", ""):
-        return True
-    if isinstance(value, np.ndarray):
-        kinds = stated.kind in ("tensor", "sparse_tensor")
-        return kinds and (not stated.element or element_of(value.dtype) == stated.element)
+    """True where a value, and all that it holds, has the declared kind and element types; what is left open fits."""
+    if not _type_fits(type_of(value), stated):
+        return False
     inner = stated.inner or ValueType("unset")
     match value:
+        case np.ndarray():
+            return True
         case Sequence():
-            return stated.kind == "sequence" and all(_fits(item, inner) for item in value.items)
+            return all(_fits(item, inner) for item in value.items)
         case Optional():
-            return stated.kind == "optional" and (value.item is None or _fits(value.item, inner))
+            return value.item is None or _fits(value.item, inner)
         case Map():
-            return stated.kind == "map" and value.key == stated.element and all(_fits(v, inner) for _, v in value.items)
+            return all(_fits(item, inner) for _, item in value.items)
+
+
+def _type_fits(type_: ValueType, stated: ValueType) -> bool:
+    """True where a type has the declared kind and element types: an empty sequence has an element type too."""
+    if stated.kind in ("unset", ""):
+        return True
+    kind = "tensor" if stated.kind == "sparse_tensor" else stated.kind
+    if type_.kind != kind or stated.element not in ("", type_.element):
+        return False
+    return stated.inner is None or (type_.inner is not None and _type_fits(type_.inner, stated.inner))
 
 
 def type_text(stated: ValueType | None) -> str:

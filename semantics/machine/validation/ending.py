@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Items
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from ...model.elements import element_of
 from ...model.graph import TensorId, ValueType
 from ...model.values import Map, Optional, Sequence, Value
-from .layout import Region, to_value
+from .layout import Region, to_value, type_of
 from .lines import Claim
 from .rules import ENABLED, FINISHED, NAMES, NODE, Refused, State, is_enabled, region, tensor_path, turn, unfinished
 
@@ -65,21 +65,29 @@ def _unlike(state: State, where: Region, declared: ValueType, sizes: dict[str, i
 
 
 def _suits(value: Value, declared: ValueType) -> bool:
-    """The value has the declared kind and element types; what is left open suits."""
-    if declared.kind in ("", "unset"):
-        return True
+    """The value, and all that it holds, has the declared kind and element types; what is left open suits."""
+    if not _type_suits(type_of(value), declared):
+        return False
     inner = declared.inner or ValueType("unset")
     match value:
         case np.ndarray():
-            tensor = declared.kind in ("tensor", "sparse_tensor")
-            return tensor and declared.element in ("", element_of(value.dtype))
+            return True
         case Sequence():
-            return declared.kind == "sequence" and all(_suits(item, inner) for item in value.items)
+            return all(_suits(item, inner) for item in value.items)
         case Optional():
-            return declared.kind == "optional" and (value.item is None or _suits(value.item, inner))
+            return value.item is None or _suits(value.item, inner)
         case Map():
-            keys = declared.kind == "map" and value.key == declared.element
-            return keys and all(_suits(item, inner) for _, item in value.items)
+            return all(_suits(item, inner) for _, item in value.items)
+
+
+def _type_suits(type_: ValueType, declared: ValueType) -> bool:
+    """The type has the declared kind and element types, as that of an empty sequence must have too."""
+    if declared.kind in ("", "unset"):
+        return True
+    kind = "tensor" if declared.kind == "sparse_tensor" else declared.kind
+    if type_.kind != kind or declared.element not in ("", type_.element):
+        return False
+    return declared.inner is None or (type_.inner is not None and _type_suits(type_.inner, declared.inner))
 
 
 def still_enabled(state: State) -> str:
@@ -89,11 +97,25 @@ def still_enabled(state: State) -> str:
     return next((state.model.nodes[n].path for n in enabled), "")
 
 
-def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int]) -> tuple[str, bool]:
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The inputs by their declarations. wrong: in what one contradicts its own, "" where all fit. sizes: those of the
+    dimension variables that they fix."""
+
+    wrong: str
+    sizes: dict[str, int]
+
+
+def contradiction(state: State, inputs: Inputs) -> str:
+    """In what an input or output of the main graph contradicts its declaration; "" when all fit."""
+    return inputs.wrong or as_declared(state, state.model.graphs[0].outputs, dict(inputs.sizes))
+
+
+def ended(state: State, claim: Claim | None, schedule: str, inputs: Inputs) -> tuple[str, bool]:
     """Why the run is over, in a clause, and whether it came to its end; Refused when it might go on, or ended otherwise
     than the trace says."""
     if claim is not None:
-        return _stuck(state, claim, schedule, sizes), False
+        return _stuck(state, claim, schedule, inputs), False
     if len(state.frames) > 1:
         raise Refused(END, COMPLETENESS, "a body is running", "the run ended well")
     why = unfinished(state)
@@ -102,7 +124,7 @@ def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int
     left = still_enabled(state)
     if left and schedule not in PARTIAL:
         raise Refused(END, "no rule applies", f"{left} is enabled", f"a run of the schedule {schedule} ended")
-    wrong = as_declared(state, state.model.graphs[0].outputs, sizes)
+    wrong = contradiction(state, inputs)
     if wrong:
         raise Refused(END, AS_DECLARED, wrong, "the run ended well")
     if left:
@@ -110,7 +132,7 @@ def ended(state: State, claim: Claim | None, schedule: str, sizes: dict[str, int
     return "no node is enabled and every output has a value", True
 
 
-def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> str:
+def _stuck(state: State, claim: Claim, schedule: str, inputs: Inputs) -> str:
     says = f"stuck at {claim.rule}: {claim.premise}"
     if claim.premise == BUDGET:
         return "it broke off at a budget of steps, time or memory, by its own word"
@@ -121,10 +143,12 @@ def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> 
         why = unfinished(state) or ("a body is running" if len(state.frames) > 1 else "")
         if claim.rule == COMPLETENESS and why:
             return f"no node is enabled and {why}"
-        wrong = "" if why else as_declared(state, state.model.graphs[0].outputs, sizes)
+        wrong = "" if why else contradiction(state, inputs)
         if claim.rule == AS_DECLARED and wrong:
             return f"it contradicts a declaration: {wrong}"
         raise Refused(END, claim.rule, wrong or why or "every output has a value of its declared type", says)
+    if claim.budget is not None and claim.budget < state.memory.size:
+        raise Refused(END, BUDGET, f"M has {state.memory.size} bytes", f"the budget was {claim.budget} bytes")
     budget, state.budget = state.budget, claim.budget if claim.budget is not None else state.budget
     try:
         possible = turn(state, claim.node)
@@ -139,7 +163,7 @@ def _stuck(state: State, claim: Claim, schedule: str, sizes: dict[str, int]) -> 
             END, refused.premise, f"{refused.rule} is refused at {claim.node}: {refused.holds}", says
         ) from None
     except MemoryError as error:
-        return f"it is stuck at {claim.node}: the budget of memory ({error})"
+        return f"it is stuck at {claim.node}: the budget of memory, which is its own word ({error})"
     finally:
         state.budget = budget
     raise Refused(END, "no rule applies", f"{possible.rule} is possible at {claim.node}", says)

@@ -242,9 +242,23 @@ def is_value(data: memoryview, type_: ValueType) -> bool:
     """The bytes are those of a value of this type: of one, and in the one way that values have."""
     try:
         value = to_value(data, type_)
-        return type_of(value) == type_ and all(map(_is_whole, _parts(value))) and bool(to_bytes(value) == data)
+        typed = _is_type(type_) and type_of(value) == type_
+        return typed and all(map(_is_whole, _parts(value))) and bool(to_bytes(value) == data)
     except (ValueError, OverflowError, RecursionError, InternalError):
         return False
+
+
+def _is_type(type_: ValueType) -> bool:
+    """It is the type of a value. An empty sequence or optional has one too."""
+    inner = type_.inner
+    match type_.kind:
+        case "tensor":
+            return inner is None and (type_.element == "string" or type_.element in BITS)
+        case "sequence" | "optional":
+            return not type_.element and inner is not None and (inner.kind == "unset" or _is_type(inner))
+        case "map":
+            return (type_.element == "string" or type_.element in BITS) and inner is not None and _is_type(inner)
+    return False
 
 
 def _parts(value: Value) -> Iterator[Value]:

@@ -94,6 +94,8 @@ class Lines:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        if path.exists() and not path.is_file():
+            raise ModelError(f"{quote(str(path))} is no file that can be read twice: give the file that --trace wrote")
         self._file: IO[bytes] = path.open("rb")
         try:
             text = self._last_line()

@@ -18,7 +18,7 @@ from ...model.elements import element_of
 from ...model.graph import Graph, GraphId, Model, NodeId, TensorId, ValueType
 from ...model.path import operator_text
 from ...model.schemas import normal_domain, operator_name
-from ...model.values import Array, Sequence, Value, declared_sizes, one_bool, one_int, shown, zeros
+from ...model.values import Array, Sequence, Value, shown, zeros
 from ...operators.application import Application, AttributeData, Draw, Meaning, Stuck, data_of
 from .layout import Memory, Region, to_value, type_of
 
@@ -278,17 +278,16 @@ def _has(state: State, n: NodeId, position: int) -> bool:
 
 def _flag(it: Value | None, rule: str, premise: str) -> bool:
     """is_true of a tensor for which is_flag holds."""
-    flag = one_bool(it)
-    if flag is None:
+    if not isinstance(it, np.ndarray) or it.dtype != np.bool_ or it.size != 1:
         raise Refused(rule, premise, f"it is {shown(it)}, not a tensor of one bool")
-    return flag
+    return bool(it.item())
 
 
 def _number(it: Value | None, rule: str, premise: str) -> int:
-    number = one_int(it)
-    if number is None:
+    """number of a tensor for which is_number holds."""
+    if not isinstance(it, np.ndarray) or it.dtype != np.int64 or it.size != 1:
         raise Refused(rule, premise, f"it is {shown(it)}, not a tensor of one int64")
-    return number
+    return int(it.item())
 
 
 def _body(state: State, n: NodeId, attribute: str, rule: str) -> tuple[GraphId, Graph]:
@@ -341,10 +340,10 @@ def _declared(state: State, graph: Graph, position: int) -> ValueType | None:
 
 
 def _declared_sizes(declared: ValueType | None, rule: str, premise: str) -> tuple[str, tuple[int, ...]]:
-    sizes = declared_sizes(declared)
-    if sizes is None:
+    """The declared element type and sizes of an output of a body, 0 for a size that is no number."""
+    if declared is None or declared.kind != "tensor" or not declared.element or declared.shape is None:
         raise Refused(rule, premise, "no run gives it a shape, and the body declares no element type, or no rank")
-    return sizes
+    return declared.element, tuple(size if isinstance(size, int) and size > 0 else 0 for size in declared.shape)
 
 
 # ---- If ---------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from ...model.stored import array_of
 from ...operators.application import Meaning, initializers
 from ...resources.process import OutOfBudget
 from . import lines as form
-from .ending import AS_DECLARED, END, as_declared, ended
+from .ending import AS_DECLARED, END, Inputs, as_declared, ended
 from .layout import Memory, Region, is_value, to_bytes, to_value, type_of
 from .lines import Head, Json, Line, Lines, Placed, canonical, difference, shown, type_from_json, type_to_json
 from .rules import COVERED, FIRE, Frame, Refused, Result, State, Turn, node_path, reads, region, tensor_path, turn
@@ -155,14 +155,14 @@ class _Following:
         steps, chain = 0, ""
         try:
             self._hashed(self._first)
-            sizes = self._begin()
+            inputs = self._begin()
             for line in self._rest:
                 steps += 1
                 self._now = (str(line.content.get("rule", END)), str(line.content.get("node", "")))
                 self._hashed(line)
                 chain = line.chain
                 if "end" in line.content:
-                    return self._over(line, steps - 1, chain, sizes)
+                    return self._over(line, steps - 1, chain, inputs)
                 self._step(line, steps)
                 if self._progress is not None:
                     self._progress(steps, self._end.steps)
@@ -178,8 +178,12 @@ class _Following:
 
     # ---- The beginning ------------------------------------------------------------------------
 
-    def _begin(self) -> dict[str, int]:
-        """Inputs and initializers get their regions and bytes; the sizes of dimension variables."""
+    def _begin(self) -> Inputs:
+        """Inputs and initializers get their regions and bytes.
+
+        Given inputs that contradict their declarations are refused at once; a stored value of an input is judged at the
+        end, where the constraint stands.
+        """
         state, model, head = self._state, self._model, self._head
         main, table = model.graphs[0], state.frames[0].table
         named = {model.tensors[t].path: t for t in sorted(set(main.inputs))}
@@ -211,11 +215,11 @@ class _Following:
             if not is_value(state.memory.read(where), where.type):
                 raise Refused("", BYTES, f"these are no bytes of a value of {shown(entry.type)}", entry.tensor)
             table[t] = where
-        sizes: dict[str, int] = {}
-        wrong = as_declared(state, main.inputs, sizes)
+        wrong = as_declared(state, given, {})
         if wrong:
             raise Refused("", AS_DECLARED, wrong)
-        return sizes
+        sizes: dict[str, int] = {}
+        return Inputs(as_declared(state, main.inputs, sizes), sizes)
 
     # ---- A step -------------------------------------------------------------------------------
 
@@ -377,7 +381,7 @@ class _Following:
 
     # ---- The end ------------------------------------------------------------------------------
 
-    def _over(self, line: Line, steps: int, chain: str, sizes: dict[str, int]) -> Valid:
+    def _over(self, line: Line, steps: int, chain: str, inputs: Inputs) -> Valid:
         state = self._state
         if next(self._rest, None) is not None:
             raise ModelError("the trace goes on behind its end: make it again")
@@ -392,7 +396,7 @@ class _Following:
         _same(line.content, expected)
         if self._file.read(1):
             raise Refused(END, BYTES, f"the lines speak of {self._position} bytes", "the file of values has more")
-        why, complete = ended(state, self._end.stuck, self._head.schedule, sizes)
+        why, complete = ended(state, self._end.stuck, self._head.schedule, inputs)
         return Valid(steps, state.memory.size, self._position, chain, why, complete, self._open)
 
 

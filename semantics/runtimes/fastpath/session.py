@@ -19,7 +19,8 @@ import numpy as np
 
 from ...errors import ModelError
 from ...machine.execution import WELL_FORMED, check_complete, check_well_formed
-from ...machine.inputs import bound_inputs, declared_inputs
+from ...machine.inputs import bound_inputs, contradicted, declared_inputs
+from ...machine.memory import type_of
 from ...model.graph import Model, ValueType
 from ...model.loader.source import check_texts
 from ...model.path import quote
@@ -143,7 +144,10 @@ class Session:
         key = tuple((it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in given)
         pool = None if None in key else variant.pools.get(key)
         if pool is None or len(input_feed) > len(given):
-            bound_inputs(self._model, {name: _entering(value) for name, value in input_feed.items()})
+            bound = bound_inputs(self._model, {name: _entering(value) for name, value in input_feed.items()})
+            wrong = contradicted(self._model, {t: type_of(value) for t, value in bound.items()}, {})
+            if wrong is not None:
+                raise ModelError(wrong)
         slots = begun(variant.compiled, given)
         for provider in self._providers:
             provider.on_run_start(run_options)

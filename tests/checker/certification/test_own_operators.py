@@ -56,6 +56,15 @@ def test_an_attribute_that_the_text_does_not_declare_is_refused(folder: Path) ->
     assert "beta" in done.stdout + done.stderr
 
 
+def test_the_check_of_a_trace_names_the_text_by_which_values_were_recomputed(folder: Path) -> None:
+    path = model(folder)
+    assert sonnx(folder, "--spec", "own.sonnx", "run", path, "--random", "1", "--trace", "t").returncode == 0
+    done = sonnx(folder, "--spec", "own.sonnx", "replay", "t", path, "--check")
+    assert done.stdout.startswith("VALID: 2 steps")
+    assert f"text own.sonnx, SHA-256 {hashlib.sha256(TEXT.encode()).hexdigest()}" in done.stdout
+    assert sonnx(folder, "replay", "t", path, "--check").returncode == 3
+
+
 def test_the_report_names_what_was_added(folder: Path) -> None:
     digest = hashlib.sha256(TEXT.encode()).hexdigest()
     path = model(folder)

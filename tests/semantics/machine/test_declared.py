@@ -14,6 +14,7 @@ from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate import judge
 from sonnx.semantics.machine.execution import Run, check_well_formed
 from sonnx.semantics.model.values import Value
+from sonnx.semantics.runtimes.fastpath import Session
 from sonnx.spec.library import specification
 from tables import table
 
@@ -145,6 +146,33 @@ def test_inputs_that_contradict_their_declaration_are_refused(given: dict[str, A
     with pytest.raises(ModelError) as caught:
         ended(model, given)
     assert words in str(caught.value)
+
+
+DEFAULTS: list[tuple[str, dict[str, Any], str]] = [
+    ("float[2] w", {}, 'the input "w" has size 3 along axis 0, expected 2: float[2], stored'),
+    ("float[?,3] w", {}, 'the input "w" has 1 dimensions [3], expected 2: float[?, 3]'),
+    ("int64[3] w", {}, 'the input "w" is float[3], expected int64[3]'),
+    ("float[N] x, float[N] w", {"x": X23[0, :1]}, 'called "N", and the input "x" made that 1'),
+    ("float[N] w, float[N] x", {"x": X23[0, :1]}, 'called "N", and the input "w" made that 3'),
+]
+
+
+@table(("inputs", "given", "words"), DEFAULTS)
+def test_a_stored_value_that_contradicts_the_input_that_it_is_for_is_refused_unless_replaced(
+    inputs: str, given: dict[str, Any], words: str
+) -> None:
+    text = f"{HEADER} g ({inputs}) => (float[M] y) <float[3] w = {{1, 2, 3}}> {{ a = Cast<to = 1>(w) y = Relu(a) }}"
+    model = parser.parse_model(text)
+    done = ended(model, given)
+    assert done.stuck is not None and done.stuck.rule == "AsDeclared" and not done.outputs
+    assert words in done.stuck.message
+    with pytest.raises(ModelError) as caught:
+        Session(load_proto(model)).run(None, given)
+    assert words in str(caught.value)
+    size = 1 if given else 2 if "2" in inputs else 3
+    if "?" not in inputs:  # of y one dimension is declared
+        replaced = np.ones(size, np.int64 if "int" in inputs else np.float32)
+        assert ended(model, {**given, "w": replaced}).stuck is None
 
 
 def test_a_node_that_lists_more_outputs_than_its_operator_has_is_stuck() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,7 +25,8 @@ from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.machine.trace.format import SUFFIX, chained
 from sonnx.semantics.machine.trace.writing import Tracer
 from sonnx.semantics.machine.validation.validating import _RULES, Refutation, Valid, validate
-from sonnx.semantics.model.graph import Model
+from sonnx.semantics.model.graph import Model, ValueType
+from sonnx.semantics.model.values import Optional, Sequence
 from sonnx.semantics.operators.compiled.ieee import apply
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.library import specification
@@ -206,6 +208,11 @@ def _freed(position: int, key: str) -> Callable[[Forged], object]:
     return lambda it: it.lines[position]["freed"].append(it.lines[0][key][0]["at"])
 
 
+def _small_budget(forgery: Forged) -> None:
+    _stuck("/3:Sub")(forgery)
+    forgery.lines[-1]["stuck"]["budget"] = 1
+
+
 FORGERIES: dict[str, tuple[str, str, Callable[[Forged], object], int, str]] = {
     "another result": ("diamond", "simple", lambda it: it.flip(_write(it, 2)), 2, "W in gives(n, M)"),
     "another input of a body": ("loop", "simple", lambda it: it.flip(_write(it, 1)), 1, "W of the rule"),
@@ -248,6 +255,7 @@ FORGERIES: dict[str, tuple[str, str, Callable[[Forged], object], int, str]] = {
     "stuck where a step is possible": ("diamond", "simple", _stuck("/3:Sub"), 4, "no rule applies"),
     "stuck at a node that has fired": ("diamond", "simple", _stuck("/0:Relu"), 4, "no rule applies"),
     "stuck at no node": ("diamond", "simple", _stuck("/9:Relu"), 4, "no rule applies"),
+    "a budget less than M": ("diamond", "simple", _small_budget, 4, "the budget of this run"),
     "stuck without a value": ("diamond", "simple", _stuck("", "Completeness"), 4, "no rule applies"),
     "stuck at a declaration": ("diamond", "simple", _stuck("", "AsDeclared"), 4, "no rule applies"),
     "more steps claimed": ("diamond", "simple", _set(-1, end=10**9), 5, "the number of steps"),
@@ -294,6 +302,48 @@ def test_a_run_that_ends_while_a_node_is_enabled_is_refused_unless_its_schedule_
     traced(model, inputs, path, meaning=models.meaning, schedule=Schedule("demand"))
     found = validate(path, model, models.meaning)
     assert isinstance(found, Valid) and found.steps == 1 and "demand" in found.ended
+
+
+@pytest.mark.parametrize("inputs", ["float[2] w", "float[N] w, float[N] x", "float[N] x, float[N] w"])
+def test_a_stored_value_that_contradicts_its_input_is_valid_and_not_complete(tmp_path: Path, inputs: str) -> None:
+    header = '<ir_version: 8, opset_import: ["" : 17]>'
+    text = f"{header} g ({inputs}) => (float[M] y) <float[3] w = {{1, 2, 3}}> {{ y = Relu(w) }}"
+    model = load_proto(onnx.parser.parse_model(text))
+    path = traced(model, {"x": np.ones(1, np.float32)} if "x" in inputs else {}, tmp_path / "t")
+    found = validate(path, model, apply)
+    assert isinstance(found, Valid) and not found.complete and "contradicts a declaration" in found.ended
+    assert isinstance(validate(forged(path, _set(-1, stuck=None)), model, apply), Refutation)
+
+
+SPOKEN: list[tuple[str, Any, list[Any]]] = [
+    (kind, maker(ValueType("tensor", "float"), held), [kind, "", None, inner])
+    for kind, maker, held in (("seq", Sequence, ()), ("optional", Optional, None))
+    for inner in (["tensor", "int64", None, None], ["tensor", "zzz", None, None], ["zzz", "", None, None], None)
+]
+
+
+@pytest.mark.parametrize(("kind", "empty", "type_"), SPOKEN)
+def test_what_is_empty_has_the_type_that_is_declared_for_it(
+    tmp_path: Path, kind: str, empty: Any, type_: list[Any]
+) -> None:
+    header = '<ir_version: 8, opset_import: ["" : 18]>'
+    node = "y = SequenceLength(x)" if kind == "seq" else "y = OptionalHasElement(x)"
+    text = f"{header} g ({kind}(float[N]) x) => ({'int64' if kind == 'seq' else 'bool'} y) {{ {node} }}"
+    model = load_proto(onnx.parser.parse_model(text))
+    path = traced(model, {"x": empty}, tmp_path / "t")
+    assert isinstance(validate(path, model, apply), Valid)
+    spoken = ["sequence" if kind == "seq" else kind, *type_[1:]]
+
+    def change(forgery: Forged) -> None:
+        for reference in (forgery.lines[0]["inputs"][0], forgery.lines[1]["reads"][0]):
+            reference["type"] = spoken
+
+    found = validate(forged(path, change), model, apply)
+    assert isinstance(found, Refutation) and found.step == 0, found
+    if type_[3] == ["tensor", "int64", None, None]:
+        other = type(empty)(ValueType("tensor", "int64"), *([()] if kind == "seq" else [None]))
+        with pytest.raises(ModelError, match="int64"):
+            run_model(model, {"x": other})
 
 
 def test_a_run_that_breaks_off_is_valid_and_not_complete(made: Callable[..., Case]) -> None:
@@ -430,6 +480,17 @@ def test_what_is_no_trace_gets_one_line(made: Callable[..., Case], text: str) ->
         with pytest.raises(ModelError) as error:
             it.verdict()
         assert "\n" not in str(error.value)
+
+
+def test_a_pipe_in_place_of_a_file_gets_one_line(made: Callable[..., Case]) -> None:
+    it = made("diamond")
+    for path in (it.path, it.path.with_name("t" + SUFFIX)):
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises(ModelError):
+            it.verdict()
+        path.unlink()
+        path.touch()
 
 
 def test_a_line_in_another_spelling_gets_one_line(made: Callable[..., Case]) -> None:
