@@ -158,7 +158,7 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
             raise Refused(f"{there}: {refused.message}") from None
         if not command.keeps and command.name not in _PLACING:
             raise Refused(f"{there}: {quote(line)} is no line of a saved session")
-        if any(unquoted(it).startswith((BACKEND, KERNELS)) for it in words(line)):
+        if _names_code(command, line):
             raise Refused(f"{there}: {quote(line)} has Python code of somebody run: a file does not do that, type it")
         outcome = execute(again, line)
         if isinstance(outcome.answer, Refusal):
@@ -166,6 +166,13 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
         again = outcome.session
     again = replace(again, python=session.python)
     return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
+
+
+def _names_code(command: Command, line: str) -> bool:
+    """True where a line names an engine that is somebody's Python code; a line that keeps others may do so anywhere."""
+    if command.name in ("alias", "commands"):
+        return BACKEND in line or KERNELS in line
+    return any(unquoted(it).startswith((BACKEND, KERNELS)) for it in words(line))
 
 
 COMMANDS = (
