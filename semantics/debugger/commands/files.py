@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,8 @@ from ..timeline.history import Refused
 
 _HEAD: Final = "# sonnx session 1"
 _LONGEST: Final = 1 << 24
+_KEEPING: Final = ("alias", "commands")
+_PY: Final = re.compile(r"(?<![\w.$])py(?![\w.])")
 _PLACING: Final = ("timeline", "seek", "stepi", "up")
 
 
@@ -158,7 +161,7 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
             raise Refused(f"{there}: {refused.message}") from None
         if not command.keeps and command.name not in _PLACING:
             raise Refused(f"{there}: {quote(line)} is no line of a saved session")
-        if any(unquoted(it).startswith((BACKEND, KERNELS)) for it in words(line)):
+        if _names_code(command, line) or (session.python and command.name in _KEEPING and _PY.search(line)):
             raise Refused(f"{there}: {quote(line)} has Python code of somebody run: a file does not do that, type it")
         outcome = execute(again, line)
         if isinstance(outcome.answer, Refusal):
@@ -166,6 +169,13 @@ def _load(session: Session, path: Path, execute: Execute, lookup: Lookup) -> Out
         again = outcome.session
     again = replace(again, python=session.python)
     return Outcome(again, Stop("phase" if again.phase else "seek", where(again)))
+
+
+def _names_code(command: Command, line: str) -> bool:
+    """True where a line names an engine that is somebody's Python code; a line that keeps others may do so anywhere."""
+    if command.name in _KEEPING:
+        return BACKEND in line or KERNELS in line
+    return any(unquoted(it).startswith((BACKEND, KERNELS)) for it in words(line))
 
 
 COMMANDS = (

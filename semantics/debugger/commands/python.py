@@ -53,13 +53,13 @@ def _py(session: Session, text: str) -> Answer:
         with np.errstate(all="ignore"):
             made: object = eval(code, _names(session, code))
             return _answer(text.strip(), made)
-    except (Refused, MemoryError, RecursionError):
+    except (Refused, MemoryError, RecursionError, KeyboardInterrupt):
         raise
     except NameError as error:
         if error.name in tensors_by_name(session.state.program):
             raise Refused(f"{error.name} has no value yet: ask why-not-ready for the node that gives it one") from None
         raise Refused(f"NameError: {error}") from None
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
         raise Refused(f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]) from None
 
 

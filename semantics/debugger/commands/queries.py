@@ -33,10 +33,8 @@ from ..queries.sources import (
     Sources,
     application_of,
     chain,
-    edit_text,
     nonfinite_kind,
     origin,
-    supplied_text,
     text_of,
     through_copies,
 )
@@ -54,7 +52,7 @@ from ..session.session import (
     whole,
 )
 from ..stops import stuck_hit, tensors_read, transition_met
-from ..timeline.history import Refused
+from ..timeline.history import Refused, edit_text, supplied_text
 from ..timeline.names import one_node, stored_region, value_of_instance
 from .stops import catch_meant
 

@@ -21,7 +21,7 @@ from ...model.values import Array, Map, Optional, Sequence, Value
 from ...operators.application import Application, Draw, Stuck
 from ...operators.symbolic.values import Undefined
 from ..display.texts import element_text
-from ..timeline.history import History
+from ..timeline.history import History, edit_text, supplied_text
 from ..timeline.names import (
     Instance,
     edits_of,
@@ -636,14 +636,3 @@ def text_of(element: Element) -> str:
 def said_of(element: Element) -> str:
     """An element as a command takes it."""
     return f"`{element.instance.path}`" + ("" if element.index is None else str(list(element.index)))
-
-
-def supplied_text(at: int, source: str) -> str:
-    """When and from where values came that no definition gave."""
-    return f"{'computed' if source.startswith('by ') else 'supplied'} {source} at step {at}, by no definition here"
-
-
-def edit_text(timeline: History) -> str:
-    """The edit with which a timeline begins, where and when it was made."""
-    edit = timeline.edit
-    return "" if edit is None else f"set at step {timeline.first} on timeline {edit.timeline}"

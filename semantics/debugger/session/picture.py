@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
@@ -15,11 +15,11 @@ from ...machine.transitions import enabled
 from ...model.graph import NodeId, TensorId
 from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
-from ...model.values import Value
+from ...model.values import Array, Map, Optional, Sequence, Value
 from ...picture.notes import Content, Mark, Picture
 from ..display.texts import element_text, statistics, type_of_value
 from ..stops import Breakpoint, Stop, describe, mask_of
-from ..timeline.history import Refused
+from ..timeline.history import History, Refused, edit_text, supplied_text
 from .session import Session
 
 _MOST: Final = 400
@@ -123,6 +123,7 @@ MARKS: Final = (
     Mark("inside", "\u25b7", "a body of it runs", "next"),
     Mark("nan", "NaN", "NaN in its output", "bad"),
     Mark("inf", "Inf", "infinity in its output", "warn"),
+    Mark("outside", "\u2190", "a value in its output is by no definition: supplied, of an engine, or set", "warn"),
     Mark("break", "\u25cf", "breakpoint", ""),
     Mark("ran", "\u2713", "has run", "done"),
     Mark("earlier", "\u21ba", "ran in a run of its body that is over", "faint"),
@@ -138,7 +139,8 @@ def annotated(session: Session) -> Picture:
     """All nodes with their part in the execution up to the position, and each value as it was written last."""
     model, moment, history = session.model, session.moment, session.history
     written = {t: next(history.writes(t, session.index), None) for t in range(len(model.tensors))}
-    values, faults = _values(session, written)
+    outside = {t: _outside(history, t, step) for t, step in written.items() if step is not None}
+    values, faults = _values(session, written, outside)
     holders = {frame.holder for frame in frames(session.state)}
     stuck = history.stuck if history.ended and session.index == history.last else None
     marked: dict[NodeId, tuple[str, ...]] = {}
@@ -147,6 +149,7 @@ def annotated(session: Session) -> Picture:
         gives = [t for t in node.outputs if t is not None]
         names = {name for t in gives for name in faults.get(t, ())}
         names |= {_part(session.state, gives, written)} if gives else set()
+        names |= {"outside"} if any(outside.get(t) for t in gives) else set()
         if n in holders:
             names = names - {"waiting"} | {"inside"}
         if n == moment.next:
@@ -183,8 +186,16 @@ def _part(state: State, gives: list[TensorId], written: Mapping[TensorId, int | 
     return "earlier" if any(written[t] is not None for t in gives) else "waiting"
 
 
+def _outside(history: History, t: TensorId, step: int) -> tuple[str, ...]:
+    """Where the value that a tensor got at a step came from, as far as no definition gave it."""
+    came = history.at(step).came
+    given = (supplied_text(step, came.supplied),) if came is not None and came.supplied and t in came.tensors else ()
+    edits = (it for it in history.edits if it.first == step and it.edit is not None and it.edit.tensor == t)
+    return (*given, *map(edit_text, edits))
+
+
 def _values(
-    session: Session, written: Mapping[TensorId, int | None]
+    session: Session, written: Mapping[TensorId, int | None], outside: Mapping[TensorId, tuple[str, ...]]
 ) -> tuple[Mapping[TensorId, Content], Mapping[TensorId, tuple[str, ...]]]:
     """The values that tensors got last, and the faults in them."""
     contents: dict[TensorId, Content] = {}
@@ -194,19 +205,37 @@ def _values(
         value = value_of(session.state if step is None else session.history.at(step).state, t)
         if value is None:
             continue
-        left -= value.size if isinstance(value, np.ndarray) else 0
+        arrays = list(_arrays(value))
+        left -= sum(it.size for it in arrays)
         if left < 0:
             contents[t] = Content(type_of_value(value), _UNREAD)
             continue
-        contents[t] = _content(value, step)
-        if isinstance(value, np.ndarray) and value.dtype != object:
-            masks = ((it, mask_of(value, it)) for it in ("nan", "inf"))
-            faults[t] = tuple(it for it, mask in masks if mask is not None and mask.any())
+        contents[t] = _content(value, step, outside.get(t, ()))
+        masks = ((what, mask_of(it, what)) for what in ("nan", "inf") for it in arrays if it.dtype != object)
+        faults[t] = tuple(dict.fromkeys(what for what, mask in masks if mask is not None and mask.any()))
     return contents, faults
 
 
-def _content(value: Value, step: int | None) -> Content:
+def _arrays(value: Value | None) -> Iterator[Array]:
+    """The tensors in a value."""
+    match value:
+        case np.ndarray():
+            yield value
+        case Sequence(items=items):
+            for it in items:
+                yield from _arrays(it)
+        case Optional(item=item):
+            yield from _arrays(item)
+        case Map(items=pairs):
+            for _, it in pairs:
+                yield from _arrays(it)
+
+
+def _content(value: Value, step: int | None, outside: tuple[str, ...]) -> Content:
     at = () if step is None else (("step", str(step)),)
+    for words in outside:
+        head, _, rest = words.partition(" ")
+        at = (*at, (head, rest))
     if not isinstance(value, np.ndarray):
         return Content(type_of_value(value), at)
     wanted = ("min", "max", "mean", "nan", "inf", "true")

@@ -355,6 +355,17 @@ def next_path(moment: Moment) -> str:
     return "" if moment.next is None else node_path(moment.state, moment.next)
 
 
+def supplied_text(at: int, source: str) -> str:
+    """When and from where values came that no definition gave."""
+    return f"{'computed' if source.startswith('by ') else 'supplied'} {source} at step {at}, by no definition here"
+
+
+def edit_text(timeline: History) -> str:
+    """The edit with which a timeline begins, where and when it was made."""
+    edit = timeline.edit
+    return "" if edit is None else f"set at step {timeline.first} on timeline {edit.timeline}"
+
+
 # ---- Where an execution stands --------------------------------------------------------------------
 
 Level = GraphId | str

@@ -156,7 +156,31 @@ def test_the_page_shows_nan_infinity_and_where_the_run_is_stuck(folder: Path) ->
     assert marks == {"/0:Div": ("nan", "ran"), "/1:Div": ("nan", "inf", "ran"), "/2:Reshape": ("stuck", "waiting")}
     lines = [line for at in data["said"].values() for line in at]
     assert len(lines) == 1 and "Reshape" in data["texts"]["line"]["rest"][lines[0]]
-    assert shown(folder, session(text, given), "seek 1", "set y = 1")[1]["/0:Div"] == ("ran",)
+    assert shown(folder, session(text, given), "seek 1", "set y = 1")[1]["/0:Div"] == ("outside", "ran")
+
+
+def test_the_page_says_which_values_no_definition_gave(folder: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18, "com.acme" : 1]> g (float[2] x) => (float[2] z)
+      <float[2] y> { w = Abs (x)  y = com.acme.Foo (w)  z = Neg (y) }"""
+    found = session(text, {"x": np.array([1, 2], np.float32)})
+    commands = ("set x[0] = 5", "seek 1", "supply y = 2 * w", "set y[1] = 7", "seek end")
+    data, marks = shown(folder, found, *commands)
+    assert marks == {"/0:Abs": ("ran",), "/1:com.acme::Foo": ("outside", "ran"), "/2:Neg": ("ran",)}
+    of = dict(zip(column(data, "tensor", "tensor"), column(data, "value", "value"), strict=True))
+    supplied = "supplied as 2 * w at step 2, by no definition here"
+    assert of["x"].splitlines()[:2] == ["step 0", "set at step 0 on timeline 1"]
+    assert of["y"].splitlines()[:3] == ["step 2", supplied, "set at step 2 on timeline 3"]
+    assert of["z"] == "step 3\nvalue -10.0 -7.0"
+    assert shown(folder, found, *commands, "seek 1")[1]["/1:com.acme::Foo"] == ("next", "waiting")
+
+
+def test_the_page_shows_nan_in_a_sequence(folder: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 18]> g (float[2] x, int64 k) => (float[2] z)
+      { y = Div (x, x)  s = SequenceConstruct (x, y)  o = Optional (s)  t = OptionalGetElement (o)
+        z = SequenceAt (t, k) }"""
+    given = {"x": np.array([0, 1], np.float32), "k": np.array(0)}
+    _, marks = shown(folder, session(text, given), "seek end")
+    assert [("nan" in it) for it in marks.values()] == [True, True, True, True, False]
 
 
 def test_an_edited_run_says_so_on_its_page(folder: Path) -> None:

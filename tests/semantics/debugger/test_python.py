@@ -56,6 +56,7 @@ def test_results_are_shown_as_print_shows_them_or_as_python_does(line: str, show
         ("py x.__setitem__(0, 1)", "read-only"),
         ("py (_ for _ in ()).throw(ValueError('two\\nlines'))", "ValueError: two lines"),
         ("py (_ for _ in ()).throw(SystemExit(3))", "SystemExit: 3"),
+        ("py (_ for _ in ()).throw(GeneratorExit(3))", "GeneratorExit: 3"),
         ("py exit()", "NameError"),
     ],
 )
@@ -131,3 +132,10 @@ def test_a_pipe_and_a_saved_session_run_none(
     Path("s.session").write_text(Path("s.session").read_text("utf-8") + RUN + "\n", "utf-8")
     code, out, _ = called(capsys, *given, "-e", "load s.session", "--allow-py")
     assert code == 2 and "is no line of a saved session" in out and not (net / "made").exists()
+    lines = ('commands 1 "{}"', "alias next = {}", 'alias next = "where; {}"', "alias next = py")
+    for number, kept in enumerate(lines):
+        name, handed = f"{number}.session", kept.format(RUN)
+        called(capsys, *given, "-e", "break 10", "-e", f"save {name}")
+        Path(name).write_text(Path(name).read_text("utf-8") + handed + "\n", "utf-8")
+        code, out, _ = called(capsys, *given, "-e", f"load {name}", "-e", "continue", "-e", "next", "--allow-py")
+        assert code == 2 and "Python code of somebody" in out and not (net / "made").exists()

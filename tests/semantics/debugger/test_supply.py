@@ -241,7 +241,14 @@ def test_a_saved_session_runs_no_code_of_somebody(folder: Path) -> None:
     found = foreign()
     answer(found, "bookmark here", "save bug.session")
     lines = Path("bug.session").read_text("utf-8").splitlines()
-    for line in ("through every backend:planted", "against backend:planted", "through 'numpy:planted.py'"):
+    for line in (
+        "through every backend:planted",
+        "against backend:planted",
+        "through 'numpy:planted.py'",
+        'commands 1 "where; through backend:planted"',
+        "alias next = \"through 'numpy:planted.py'\"",
+        "alias next = \"against 'backend:planted'\"",
+    ):
         Path("handed.session").write_text("\n".join([*lines[:3], line, ""]), "utf-8")
         assert "code" in refused(found, "load handed.session")
 
