@@ -95,7 +95,7 @@ def _checked(trace: Path, model: Path) -> int:
         "checked: rules and premises, every byte by the operators' texts, regions (bounded, aligned, disjoint,"
         " covered), hashes, the end"
     )
-    click.echo("not checked: what the run took too, the texts of the operators and the reading of the model")
+    click.echo("not checked, since the run had them too: the texts of the operators, and what reads the model")
     for name, digest in loaded.added:
         click.echo(inert(f"operators too by the text {Path(name).name}, SHA-256 {digest}, which was added"))
     if verdict.open:

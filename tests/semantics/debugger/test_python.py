@@ -139,3 +139,11 @@ def test_a_pipe_and_a_saved_session_run_none(
         Path(name).write_text(Path(name).read_text("utf-8") + handed + "\n", "utf-8")
         code, out, _ = called(capsys, *given, "-e", f"load {name}", "-e", "continue", "-e", "next", "--allow-py")
         assert code == 2 and "Python code of somebody" in out and not (net / "made").exists()
+
+
+def test_python_that_insists_changes_a_copy_and_no_value_of_the_run() -> None:
+    found = allowed(nested())
+    before = text(found, "print x")
+    execute(found, "py x.setflags(write=True) or x.fill(7)")
+    execute(found, "py t['x'].setflags(write=True) or t['x'].fill(7)")
+    assert text(found, "print x") == before
