@@ -213,9 +213,20 @@ def _parameters(parameters: tuple[Parameter, ...]) -> str:
     return ", ".join(f"{p.name}: {p.sort}" for p in parameters)
 
 
-def _function(function: FunctionDeclaration) -> str:
+def _signature(function: FunctionDeclaration) -> str:
+    """Kind, name, parameters and result; the parameters in two rows where a line does not hold them."""
+    lead = f"{function.kind} {function.name}("
     result = "" if function.kind == "inductive" else f": {function.result}"
-    head = f"{function.kind} {function.name}({_parameters(function.parameters)}){result}" + _doc(function.doc)
+    line = f"{lead}{_parameters(function.parameters)}){result}"
+    if len(line) <= WIDTH:
+        return line
+    half = len(function.parameters) // 2
+    rows = _parameters(function.parameters[:half]), _parameters(function.parameters[half:])
+    return f"{lead}{rows[0]},\n    {rows[1]}){result}"
+
+
+def _function(function: FunctionDeclaration) -> str:
+    head = _signature(function) + _doc(function.doc)
     if function.accuracy is not None:
         head += f"\n  accuracy {function.accuracy.ulps} {quote(function.accuracy.reason, 4)}"
     if function.body is not None:
