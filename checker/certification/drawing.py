@@ -7,7 +7,7 @@ from typing import Final
 
 from sonnx.semantics.machine.spelling import stated_type
 from sonnx.semantics.model.graph import Model, NodeId
-from sonnx.semantics.picture.notes import Content, Mark, Picture
+from sonnx.semantics.picture.notes import Content, Mark, Picture, foremost, in_order
 
 from .formats.words import grounds
 from .report import WORST_FIRST, Finding, Report, RuleResult, RuleVerdict, Verdict
@@ -45,9 +45,8 @@ def annotated(report: Report, model: Model) -> Picture:
         for rule in report.rules
         if rule.total_findings > len(rule.findings)
     ]
-    marked = {n: tuple(it.name for it in MARKS if it.name in (names or {"none"})) for n, names in marks.items()}
-    order = {mark.name: at for at, mark in enumerate(MARKS)}
-    focus = min((n for n, names in marks.items() if names), key=lambda n: (order[marked[n][0]], n), default=None)
+    marked = {n: in_order(names or {"none"}, MARKS) for n, names in marks.items()}
+    focus = foremost((n for n, names in marks.items() if names), marked, MARKS)
     named = " and ".join(it.name for it in report.named)
     verdict_line = f"{report.verdict.value}{_JOINT[report.verdict]}{named}{grounds(report)}"
     said_of = {n: tuple(it) for n, it in said.items()}

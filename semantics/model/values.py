@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeGuard
 
@@ -67,6 +67,23 @@ def identical(a: Value | None, b: Value | None) -> bool:
 
 # Values as the rules of If, Loop, Scan and SequenceMap read and make them. Anything else gives None or a message; the
 # machine and the fast path say where.
+
+
+def tensors_in(value: Value | None) -> Iterator[Array]:
+    """The tensors that a value consists of, in order."""
+    match value:
+        case None:
+            return
+        case np.ndarray():
+            yield value
+        case Sequence(items=items):
+            for item in items:
+                yield from tensors_in(item)
+        case Optional(item=item):
+            yield from tensors_in(item)
+        case Map(items=pairs):
+            for _, item in pairs:
+                yield from tensors_in(item)
 
 
 def one_bool(value: Value | None) -> bool | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -51,3 +51,14 @@ class Picture:
     values: Mapping[TensorId, Content] = field(default_factory=dict)
     focus: NodeId | None = None
     general: tuple[str, ...] = ()
+
+
+def in_order(names: Collection[str], marks: Sequence[Mark]) -> tuple[str, ...]:
+    """The marks of these names, in the order of the legend."""
+    return tuple(mark.name for mark in marks if mark.name in names)
+
+
+def foremost(nodes: Iterable[NodeId], marked: Mapping[NodeId, Sequence[str]], marks: Sequence[Mark]) -> NodeId | None:
+    """The first of the nodes whose mark stands first in the legend; None without nodes."""
+    order = {mark.name: at for at, mark in enumerate(marks)}
+    return min(nodes, key=lambda n: (order[marked[n][0]], n), default=None)

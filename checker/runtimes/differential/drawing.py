@@ -12,7 +12,7 @@ from sonnx.semantics.machine.spelling import single
 from sonnx.semantics.model.graph import Model, NodeId, TensorId
 from sonnx.semantics.model.path import operator_text, parse_path
 from sonnx.semantics.model.values import Value
-from sonnx.semantics.picture.notes import Content, Mark, Picture
+from sonnx.semantics.picture.notes import Content, Mark, Picture, foremost, in_order
 
 from .comparison import CaseComparison, NodeJudged, Side
 
@@ -24,13 +24,7 @@ MARKS: Final = (
     Mark("exact", "=", "exact", "done"),
     Mark("unjudged", "", "not judged on its own", "plain"),
 )
-_NAMES: Final = {
-    Standing.OUTSIDE: "outside",
-    Standing.UNDECIDED: "undecided",
-    Standing.FREE: "free",
-    Standing.WITHIN: "within",
-    Standing.EXACT: "exact",
-}
+_FAULTS: Final = ("outside", "undecided")
 
 
 def annotated(name: str, model: Model, engines: Sequence[tuple[str, str]], cases: Sequence[CaseComparison]) -> Picture:
@@ -46,12 +40,11 @@ def annotated(name: str, model: Model, engines: Sequence[tuple[str, str]], cases
                 general.append(f"{side.engine}: the nodes that it shows are not those of the model, one by one")
             for node, n in zip(side.nodes, places or (), strict=False):
                 standing, sentences = _said(node)
-                marks.setdefault(n, set()).add(_NAMES[standing])
+                marks.setdefault(n, set()).add(standing.name.lower())
                 said.setdefault(n, []).extend(f"{case.label}, {side.engine}: {it}" for it in sentences)
         general.append(f"{case.label}: {case.verdict.value}: {case.reason}")
-    marked = {n: (_worst(marks.get(n, set())),) for n in range(len(model.nodes))}
-    order = {mark.name: at for at, mark in enumerate(MARKS)}
-    focus = min((n for n in marks if order[marked[n][0]] < 2), key=lambda n: (order[marked[n][0]], n), default=None)
+    marked = {n: in_order(marks.get(n, {"unjudged"}), MARKS)[:1] for n in range(len(model.nodes))}
+    focus = foremost((n for n in marks if marked[n][0] in _FAULTS), marked, MARKS)
     spelled = " and ".join(f"{engine} {version}".strip() for engine, version in engines)
     verdicts = ", ".join(dict.fromkeys(case.verdict.value for case in cases))
     facts = (
@@ -70,10 +63,6 @@ def _types(model: Model, cases: Sequence[CaseComparison]) -> Mapping[TensorId, C
             shown = {**(side.values or {}), **shown}
     main = ((t, tensor.name) for t, tensor in enumerate(model.tensors) if tensor.graph == 0)
     return {t: Content(single(type_text(type_of(shown[name])))) for t, name in main if name in shown}
-
-
-def _worst(names: set[str]) -> str:
-    return next((mark.name for mark in MARKS if mark.name in names), "unjudged")
 
 
 def _unjudged(case: CaseComparison, side: Side) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,8 @@ from ...machine.transitions import enabled
 from ...model.graph import NodeId, TensorId
 from ...model.path import operator_text, quote
 from ...model.schemas import normal_domain
-from ...model.values import Array, Map, Optional, Sequence, Value
-from ...picture.notes import Content, Mark, Picture
+from ...model.values import Value, tensors_in
+from ...picture.notes import Content, Mark, Picture, in_order
 from ..display.texts import element_text, statistics, type_of_value
 from ..stops import Breakpoint, Stop, describe, mask_of
 from ..timeline.history import History, Refused, edit_text, supplied_text
@@ -155,14 +155,14 @@ def annotated(session: Session) -> Picture:
         if n == moment.next:
             names.add("next" if stuck is None else "stuck")
             said[n] = () if stuck is None else (why(stuck),)
-        marked[n] = tuple(mark.name for mark in MARKS if mark.name in names)
+        marked[n] = in_order(names, MARKS)
     placed: set[int] = set()
     for stop in session.stops:
         if isinstance(stop, Breakpoint) and stop.enabled:
             called = {call: n for n in range(len(model.nodes) - 1, -1, -1) for call in model.nodes[n].calls}
             for n in (*stop.at.nodes, *(called[it] for it in stop.at.calls if it in called)):
                 placed.add(stop.number)
-                marked[n] = tuple(m.name for m in MARKS if m.name in (*marked[n], "break"))
+                marked[n] = in_order((*marked[n], "break"), MARKS)
                 said[n] = (*said.get(n, ()), _described(stop))
     apart = tuple(_described(it) for it in session.stops if it.enabled and it.number not in placed)
     general = [f"stuck: {why(stuck)}"] if stuck is not None and moment.next is None else []
@@ -205,7 +205,7 @@ def _values(
         value = value_of(session.state if step is None else session.history.at(step).state, t)
         if value is None:
             continue
-        arrays = list(_arrays(value))
+        arrays = list(tensors_in(value))
         left -= sum(it.size for it in arrays)
         if left < 0:
             contents[t] = Content(type_of_value(value), _UNREAD)
@@ -214,21 +214,6 @@ def _values(
         masks = ((what, mask_of(it, what)) for what in ("nan", "inf") for it in arrays if it.dtype != object)
         faults[t] = tuple(dict.fromkeys(what for what, mask in masks if mask is not None and mask.any()))
     return contents, faults
-
-
-def _arrays(value: Value | None) -> Iterator[Array]:
-    """The tensors in a value."""
-    match value:
-        case np.ndarray():
-            yield value
-        case Sequence(items=items):
-            for it in items:
-                yield from _arrays(it)
-        case Optional(item=item):
-            yield from _arrays(item)
-        case Map(items=pairs):
-            for _, it in pairs:
-                yield from _arrays(it)
 
 
 def _content(value: Value, step: int | None, outside: tuple[str, ...]) -> Content:

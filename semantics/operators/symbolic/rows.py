@@ -182,13 +182,10 @@ def everywhere(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) -
     """True if something holds at every position below a length."""
     if isinstance(length, int):
         return both(*(holds(k, scope) for k in range(length)))
-    position = fresh(replace(scope, bound=()), "position")
-    there = within(position, length)
-    try:
-        inner = replace(scope, bound=(*scope.bound, position.op)).under(there)
-        found = holds(position, inner)
-    except Dead:
+    generic = _generic(length, holds, scope)
+    if generic is None:
         return TRUE
+    position, there, found = generic
     body = either(opposite(there), found)
     return body if body in (TRUE, FALSE) else Term("forall", (position.op, body))
 
@@ -197,15 +194,24 @@ def somewhere(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) ->
     """True if something holds at a position below a length."""
     if isinstance(length, int):
         return either(*(holds(k, scope) for k in range(length)))
+    generic = _generic(length, holds, scope)
+    if generic is None:
+        return FALSE
+    position, there, found = generic
+    body = both(there, found)
+    return body if body == FALSE else Term("exists", (position.op, body))
+
+
+def _generic(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) -> tuple[Term, Term, Term] | None:
+    """A position of which nothing is known, that it lies below a length, and what holds there; None where no position
+    does.
+    """
     position = fresh(replace(scope, bound=()), "position")
     there = within(position, length)
     try:
-        inner = replace(scope, bound=(*scope.bound, position.op)).under(there)
-        found = holds(position, inner)
+        return position, there, holds(position, replace(scope, bound=(*scope.bound, position.op)).under(there))
     except Dead:
-        return FALSE
-    body = both(there, found)
-    return body if body == FALSE else Term("exists", (position.op, body))
+        return None
 
 
 Pair = tuple[Int, Entry, Entry]

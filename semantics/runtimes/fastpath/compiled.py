@@ -9,7 +9,7 @@ import numpy as np
 
 from ...model.graph import TensorId
 from ...model.schemas import Schema
-from ...model.values import Array, Map, Optional, Value
+from ...model.values import Array, Map, Optional, Value, tensors_in
 from ...model.values import Sequence as SequenceValue
 from .kernel import Allocate, Compute, Inputs
 
@@ -24,19 +24,7 @@ def root(array: Array) -> Array:
 
 def roots(value: Value | None) -> Iterator[Array]:
     """The roots of the tensors that a value consists of."""
-    match value:
-        case None:
-            return
-        case np.ndarray():
-            yield root(value)
-        case SequenceValue(items=items):
-            for item in items:
-                yield from roots(item)
-        case Optional(item=item):
-            yield from roots(item)
-        case Map(items=pairs):
-            for _, item in pairs:
-                yield from roots(item)
+    return map(root, tensors_in(value))
 
 
 def rebuilt(value: Value, change: Callable[[Array], Array]) -> Value:
