@@ -99,7 +99,7 @@ class Equality:
             if known == FALSE or any(opposite(part) in facts for part in parts):
                 continue
             inner = (*facts, *(part for part in parts if part not in facts))
-            if self.asker.impossible(inner, self.symbols):
+            if self.asker.entails(facts, opposite(known), self.symbols):
                 continue
             one, other = decided(left, condition, then), decided(right, condition, then)
             if not self.same(one, other, inner, top=top) and not scalars.impossible(self, inner):

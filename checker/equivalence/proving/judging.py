@@ -20,12 +20,11 @@ from .sides import Case, explore
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A case: why it is not proved, "" where it is. possible: the left side has a value there."""
+    """A case: why it is not proved, "" where it is."""
 
     reason: str
     refined: bool = False
     laws: tuple[str, ...] = ()
-    possible: bool = True
 
 
 @dataclass(slots=True)
@@ -91,11 +90,13 @@ def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
-        for found in explore(rule, instance, record.asker, record.cut, lambda case: _judged(case, kinds, record.asker)):
+        for case, found in explore(rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record.asker))):
+            if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
+                continue  # the left side has no value there
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
                 return True, False
-            possible = possible or found.possible
+            possible = True
             record.instances += 1
             record.refined = record.refined or found.refined
             record.laws.update(dict.fromkeys(found.laws))
@@ -108,8 +109,6 @@ def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...
 def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> Found:
     """A case: what the right side needs, then shapes and types, then elements."""
     symbols = case.scope.run.symbols
-    if asker.impossible(case.scope.run.path, symbols):
-        return Found("", possible=False)
     for obligation in case.obligations:
         facts = (*case.scope.run.path, *obligation.facts)
         if not Equality(asker, symbols, ()).implied(facts, obligation.goal):

@@ -177,8 +177,8 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
         for term, value in choices.decided.items():
             if isinstance(value, int):
                 known = (TRUE if value else FALSE) if isinstance(value, bool) else value
-                env = {name: substitute(item, term, known) for name, item in env.items()}
-        envs.append({name: _listed(value) for name, value in env.items()})
+                env = {name: _listed(substitute(item, term, known)) for name, item in env.items()}
+        envs.append(env)
     run.symbols.update(symbols)
     run.base = frozenset(symbols)
     run.path = tuple(dict.fromkeys(part for fact in (*facts, *choices.facts) for part in conjuncts(fact)))
