@@ -345,8 +345,10 @@ def _written(term: Argument) -> str:
             return f"{name}({_written(body)})"
         case Term("e.ite" | "ite", (c, a, b)):
             return f"(if {_written(c)} then {_written(a)} else {_written(b)})"
+        case Term("not", (inner,)):
+            return f"not {_written(inner)}"
         case Term(op, ()):
-            return op
+            return op.removeprefix("size.").replace("len.", "length of ").replace("given.", "given ")
         case Term(op, args):
             return f"{op}({', '.join(map(_written, args))})"
         case _:

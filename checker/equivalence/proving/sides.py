@@ -38,6 +38,7 @@ from sonnx.spec.language.syntax import Port
 from sonnx.spec.library import specification
 
 from .asking import Asker, steps_in
+from .equality import shown
 from .rules import LISTED, Instance, Rule
 
 T = TypeVar("T")
@@ -76,11 +77,12 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was decided, with the words for it."""
+    """What was decided, with the words for it. long: the list that was decided to be a long one."""
 
     decided: Mapping[Term, int | str | bool | None]
     facts: tuple[Term, ...] = ()
     words: tuple[str, ...] = ()
+    long: str = ""
 
 
 class Gone(Exception):  # noqa: N818 - no error: nothing is to be shown
@@ -96,7 +98,10 @@ def explore(
     Raises Bounded, InternalError for what cannot be evaluated.
     """
     waiting = [Choices({})]
+    longer: list[Choices] = []
     for _ in range(CASES):
+        if not waiting and longer:
+            waiting, longer = longer, []
         if not waiting:
             return
         choices = waiting.pop()
@@ -105,13 +110,17 @@ def explore(
         except Gone:
             continue
         except Split as split:
-            waiting += _options(choices, split, asker, cut)
+            for option in _options(choices, split, asker):
+                (longer if option.long else waiting).append(option)
             continue
+        if longer:  # lists are longer only where short ones are impossible
+            cut |= dict.fromkeys(option.long for option in longer)
+            longer.clear()
         yield found
     raise Bounded(f"more than {CASES} cases")
 
 
-def _options(choices: Choices, split: Split, asker: Asker, cut: dict[str, None]) -> list[Choices]:
+def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
     """The cases of a split that the facts leave."""
     if steps_in(split.term):
         raise Bounded(f"a case for each step of a fold: {split.term}")
@@ -124,6 +133,7 @@ def _options(choices: Choices, split: Split, asker: Asker, cut: dict[str, None])
     def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
         return Choices({**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word))
 
+    subject = shown(split.term)
     numbers = [c for c in split.candidates if type(c) is int]
     outside = [opposite(equal(split.term, c)) for c in numbers]
     if split.soft and possible(*outside):
@@ -134,20 +144,17 @@ def _options(choices: Choices, split: Split, asker: Asker, cut: dict[str, None])
             case bool():
                 fact = split.term if candidate else opposite(split.term)
                 if possible(fact):
-                    found.append(chosen(candidate, (fact,), str(fact)))
+                    found.append(chosen(candidate, (fact,), shown(fact)))
             case int():
                 fact = equal(split.term, candidate)
-                if split.length and candidate > LISTED:
-                    continue
                 if possible(fact):
-                    found.append(chosen(candidate, (fact,), f"{split.term} = {candidate}"))
+                    it = chosen(candidate, (fact,), f"{subject} = {candidate}")
+                    stored = split.length and not split.term.op.startswith("len.") and candidate > LISTED
+                    found.append(replace(it, long=subject) if stored else it)
             case _:
-                found.append(chosen(candidate, (), f"{split.term} = {candidate!r}"))
-    if split.length:
-        if possible(at_most(LISTED + 1, split.term)):
-            cut[str(split.term)] = None
-    elif numbers and not split.soft and possible(*outside):
-        found.append(chosen(None, outside, f"{split.term} is something else"))
+                found.append(chosen(candidate, (), f"{subject} = {candidate!r}"))
+    if numbers and not split.length and not split.soft and possible(*outside):
+        found.append(chosen(None, outside, f"{subject} is something else"))
     return found
 
 
