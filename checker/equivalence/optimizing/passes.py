@@ -75,6 +75,8 @@ def rewrite(
         if n not in open_.nodes:
             continue
         operator = open_.definition(n)
+        if all(open_.decided(t) for t in open_.nodes[n].inputs if t is not None):
+            continue  # folding computes it
         for pattern in patterns.get(operator, ()) if operator is not None else ():
             proof = proofs.get(pattern.rule.name)
             touched = None if proof is None else _fire(open_, n, pattern, commuting, proof, log, smaller=smaller)
@@ -128,7 +130,7 @@ def _is_smaller(open_: OpenModel, match: Match, right: Replacement) -> bool:
     made: list[bool] = []
     for node in right.nodes:
         stored = all(
-            made[it.node] if isinstance(it, Made) else it is None or (isinstance(it, int) and open_.stored(it))
+            made[it.node] if isinstance(it, Made) else it is None or (isinstance(it, int) and open_.decided(it))
             for it in node.inputs
         )
         made.append(stored)
@@ -197,6 +199,39 @@ def _let_go(open_: OpenModel, root: NodeId, results: Sequence[TensorId]) -> None
 def _is_read(open_: OpenModel, n: NodeId) -> bool:
     written = [t for t in open_.nodes[n].outputs if t is not None]
     return any(open_.readers.get(t) or t in open_.kept for t in written)
+
+
+def raised(
+    open_: OpenModel,
+    patterns: Mapping[CoreOperator, Sequence[Pattern]],
+    proofs: Mapping[str, Proof],
+    log: Log,
+    opset: int,
+) -> NodeId | None:
+    """Raises the model to an operator set of ONNX by rewrites; a node that none of them raises, None without one.
+
+    A node whose operator has the same definition there stays as it is.
+    """
+    open_.opsets[""], open_.raising = opset, True
+    waiting = deque(open_.live())
+    try:
+        while waiting:
+            n = waiting.popleft()
+            if n not in open_.nodes or open_.is_in_force(n):
+                continue
+            operator = open_.definition(n)
+            for pattern in patterns.get(operator, ()) if operator is not None else ():
+                proof = proofs.get(pattern.rule.name)
+                alone = len(pattern.applications) == 1
+                fired = _fire(open_, n, pattern, (), proof, log, smaller=False) if proof is not None and alone else None
+                if fired is not None:
+                    waiting.extend(open_.live())
+                    break
+            else:
+                return n
+    finally:
+        open_.raising = False
+    return None
 
 
 # ---- Global: theorems of part 6 -------------------------------------------------------------------

@@ -82,7 +82,11 @@ class Atoms:
 
     def _hole(self, part: Argument, holes: dict[Argument, int], bound: frozenset[str]) -> Argument:
         """A literal index is a number like any other: it gets a place of its own."""
-        return Term(f"hole.{holes.setdefault(part, len(holes))}") if isinstance(part, int) else self._holed(part, holes, bound)
+        return (
+            Term(f"hole.{holes.setdefault(part, len(holes))}")
+            if isinstance(part, int)
+            else self._holed(part, holes, bound)
+        )
 
     def _is_whole(self, term: Term) -> bool:
         """True of an integer, as far as head and declarations say."""
@@ -171,7 +175,7 @@ class Linear:
 
     def symbols(self) -> Symbols:
         """The declarations."""
-        return {name: (0, "Int") for name in self.products.values()}
+        return dict.fromkeys(self.products.values(), (0, "Int"))
 
     def flat(self, term: Term) -> Term:
         """The formula with such numbers."""
@@ -185,7 +189,9 @@ class Linear:
             return term
         if term.op == "*":
             numbers = [part for part in term.args if isinstance(part, int)]
-            others = tuple(sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str))
+            others = tuple(
+                sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str)
+            )
             if len(others) > 1:
                 name = self.products.setdefault(Term("*", others), f"product!!{len(self.products)}")
                 return Term("*", (*numbers, Term(name))) if numbers else Term(name)

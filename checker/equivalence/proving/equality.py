@@ -76,7 +76,9 @@ class Equality:
         self.laws.update(dict.fromkeys(used))
         return found
 
-    def _valued(self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]) -> Term:
+    def _valued(
+        self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]
+    ) -> Term:
         """The term with numerals for the elements that the facts say are these."""
         if term.op == "e.read":
             for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
@@ -147,7 +149,9 @@ class Equality:
                 return False
             return self.same_truth(left, right, facts)
         if any(isinstance(part, Term) and part.op in REALS for part in (left, right)):
-            return self.entails(facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right))))
+            return self.entails(
+                facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right)))
+            )
         found = self.entails(facts, equal(left, right))
         if not found:
             self.reason = self.reason or f"numbers are not shown to be equal: {shown(left)} and {shown(right)}"
@@ -180,7 +184,9 @@ class Equality:
         half = len(steps.args) // 2
         if steps.args[:half] != other_steps.args[:half]:
             return False
-        if not all(self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)):
+        if not all(
+            self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)
+        ):
             return False
         ranged = [
             within(symbol, size)
@@ -241,9 +247,11 @@ def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, T
     known: dict[tuple[str, str], list[tuple[Term, Term]]] = {}
     for fact in facts:
         match fact:
-            case Term("e=", (str() as kind, Term("e.read", (_, str() as name, *_)) as read, Term("e.num") as value)) | Term(
-                "e=", (str() as kind, Term("e.num") as value, Term("e.read", (_, str() as name, *_)) as read)
-            ) if value.args[1] not in ("0", "-0.0", "nan"):
+            case Term(
+                "e=", (str() as kind, Term("e.read", (_, str() as name, *_)) as read, Term("e.num") as value)
+            ) | Term("e=", (str() as kind, Term("e.num") as value, Term("e.read", (_, str() as name, *_)) as read)) if (
+                value.args[1] not in ("0", "-0.0", "nan")
+            ):
                 known.setdefault((kind, name), []).append((read, value))
             case _:
                 pass
@@ -263,8 +271,11 @@ TRUTHS = frozenset(
 
 def is_element(term: Term) -> bool:
     """True of a term that stands for an element."""
-    return term.op.startswith("e.") and term.op not in TRUTHS and term.op not in ("e.int", "e.real", "e.place") or (
-        term.op in ("e+", "e-", "e*", "e/")
+    return (
+        (term.op.startswith("e.")
+        and term.op not in TRUTHS
+        and term.op not in ("e.int", "e.real", "e.place"))
+        or (term.op in ("e+", "e-", "e*", "e/"))
     )
 
 
@@ -292,13 +303,13 @@ def _condition(term: Argument, *, top: bool = True) -> Term | None:
     return None
 
 
-def decided(term: Term, condition: Term, holds: bool) -> Term:  # noqa: FBT001 - a branch
+def decided(term: Term, condition: Term, holds: bool) -> Term:
     """The term where a condition holds, or does not."""
     found = _decided(term, condition, holds)
     return found if isinstance(found, Term) else term
 
 
-def _decided(term: Argument, condition: Term, holds: bool) -> Argument:  # noqa: FBT001
+def _decided(term: Argument, condition: Term, holds: bool) -> Argument:
     if not isinstance(term, Term) or not term.args:
         return term
     if term.op in ("e.ite", "ite") and term.args[0] == condition:

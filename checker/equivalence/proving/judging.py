@@ -60,7 +60,9 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
 def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
-    kinds = {f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()}
+    kinds = {
+        f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()
+    }
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
@@ -86,11 +88,15 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     return ("allowed" if record.refined else "exact"), told
 
 
-def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record) -> tuple[bool, bool]:
+def _instance(
+    rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record
+) -> tuple[bool, bool]:
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
-        for case, found in explore(rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record.asker))):
+        for case, found in explore(
+            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record.asker))
+        ):
             if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
                 continue  # the left side has no value there
             if found.reason:

@@ -23,7 +23,20 @@ FORMATS = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (
 """The bits of exponent and significand."""
 WHOLES = {
     kind: BITS[kind]
-    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int4", "uint4", "int2", "uint2")
+    for kind in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int4",
+        "uint4",
+        "int2",
+        "uint2",
+    )
     if kind in BITS
 }
 TIMEOUT = 4.0
@@ -73,7 +86,12 @@ class Script:
             return self.names[term]
         equality = self.equality
         for other, its in self.kinds.items() if equality is not None else ():
-            if equality is not None and its == kind and other.op == term.op and equality._alike(other, term, self.facts):
+            if (
+                equality is not None
+                and its == kind
+                and other.op == term.op
+                and equality._alike(other, term, self.facts)
+            ):
                 self.names[term] = self.names[other]
                 return self.names[term]
         name = self.names[term] = f"x{len(self.names)}"
@@ -90,9 +108,9 @@ class Script:
                 return f"({op} {' '.join(map(self.truth, args))})"
             case Term("iff", (a, b)):
                 return f"(= {self.truth(a)} {self.truth(b)})"
-            case Term("e<", (str() as kind, Term("e.num", (_, "0")), Term("e/", (_, Term("e.num", (_, "1")), Term() as a)))) if (
-                kind in FORMATS
-            ):
+            case Term(
+                "e<", (str() as kind, Term("e.num", (_, "0")), Term("e/", (_, Term("e.num", (_, "1")), Term() as a)))
+            ) if kind in FORMATS:
                 text = self.element(a)[0]
                 return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
             case Term("e=" | "e<" | "e<=" as op, (str() as kind, Term() as a, Term() as b)):
@@ -164,7 +182,7 @@ def is_signed(kind: str) -> bool:
 
 def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op]} RNE {a} {b})"
+        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op] } RNE {a} {b})"
     if kind in WHOLES:
         name = {"+": "bvadd", "-": "bvsub", "*": "bvmul", "/": "bvsdiv" if is_signed(kind) else "bvudiv"}[op]
         return f"({name} {a} {b})"
@@ -173,10 +191,10 @@ def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
 
 def _relation(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op]} {a} {b})"
+        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op] } {a} {b})"
     if kind in WHOLES:
         sign = "s" if is_signed(kind) else "u"
-        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op]} {a} {b})"
+        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op] } {a} {b})"
     if op == "=":
         return f"(= {a} {b})"
     raise Opaque

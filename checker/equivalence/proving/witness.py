@@ -28,7 +28,25 @@ MOST = 10
 SHAPES = 150
 """So many choices of sizes and attributes are tried, and for each so many choices of elements:"""
 FILLS = 24
-SPECIAL = ("0", "-0.0", "1", "-1", "2", "0.5", "-2.5", "3", "nan", "inf", "-inf", "1e-40", "3e38", "-3e38", "1e-45", "7", "0.1")
+SPECIAL = (
+    "0",
+    "-0.0",
+    "1",
+    "-1",
+    "2",
+    "0.5",
+    "-2.5",
+    "3",
+    "nan",
+    "inf",
+    "-inf",
+    "1e-40",
+    "3e38",
+    "-3e38",
+    "1e-45",
+    "7",
+    "0.1",
+)
 """Elements of floating-point types that are tried first; they are rounded to the type."""
 
 
@@ -59,7 +77,9 @@ def _instances(rule: Rule, failed: Sequence[Instance], draw: random.Random) -> I
     """Instances with types: those that failed again and again between others."""
     every = [it for it in shapes(rule, 3)]
     kinds = types(rule)
-    preferred = [chosen for chosen in kinds if set(chosen.values()) <= {"float", "int64", "int32", "float16", "bool", "double"}]
+    preferred = [
+        chosen for chosen in kinds if set(chosen.values()) <= {"float", "int64", "int32", "float16", "bool", "double"}
+    ]
     while True:
         for instance in failed or (None,):
             chosen = draw.choice(preferred or kinds) if kinds else {}
