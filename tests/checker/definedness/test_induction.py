@@ -44,8 +44,9 @@ def test_a_wrong_lemma_about_products_is_refuted_by_its_own_induction(wrong: Sta
     assert failures(products("wrong", wrong))
 
 
-WEAKER = [goal for goal in GOALS if goal.part.endswith("step") and not goal.lemma.endswith((" is 1", "the entry"))]
-"""The steps; those of products of no entries and of one take nothing from a shorter list."""
+UNFOLDED = (" is 1", "the entry", "the other")
+WEAKER = [goal for goal in GOALS if goal.part.endswith("step") and not goal.lemma.endswith(UNFOLDED)]
+"""The steps; those of products of no entries, of one and of two take nothing from a shorter list."""
 
 
 @pytest.mark.parametrize("goal", WEAKER, ids=lambda goal: f"{goal.lemma}: {goal.part}")
