@@ -86,10 +86,26 @@ def test_a_mistake_beyond_four_axes_or_three_entries_is_refuted(
         assert found[kind].values[symbol] == str(number)
 
 
-def test_a_list_within_a_sum_is_another_one_at_each_term() -> None:
-    """With two axes the terms are 0 and 1, and no sum of two equal numbers is 1."""
-    let = "let z = sum(j < len(d)) product([j for k < len(d)])"
-    statements = f'require two: len(d) = 2 "Two."\n  {let}\n  Y[i... < d] = X[i + 0 * (1 div (z - 1))]'
+WITHIN = [
+    ("sum(j < len(d)) product([j for k < len(d)])", 1),
+    left(("sum(j < len(d)) product([k + j + 1 for k < len(d)])", 8)),
+    left(("sum(j < len(d)) product([j, j + 1])", 2)),
+    left(("sum(j < len(d)) sum(k < len(d)) j", 2)),
+    left(("sum(j < len(d)) len([k for k < len(d) if k < j])", 1)),
+    left(("sum(j < len(d)) find(j, [k for k < len(d)])", 1)),
+    left(("sum(j < len(d)) sorted([j + k for k < len(d)])[1]", 3)),
+    left(("sum(j < len(d)) (last(k < len(d) if k < j from 5) k)", 5)),
+    left(("sum(j < len(d)) (max(k < len(d)) (k - j))", 1)),
+    left(("product([last(k < len(d) if k <= j from 7) (k + 1) for j < len(d)])", 2)),
+]
+"""Numbers in which a list or fold depends on the place within another one, with their values where d has two axes."""
+
+
+@pytest.mark.parametrize(("number", "value"), WITHIN)
+def test_a_list_or_fold_within_another_one_depends_on_the_place(number: str, value: int) -> None:
+    """Taken for the same everywhere, it would prove that the number is another one and the divisor not 0."""
+    let = f"let z = {number}"
+    statements = f'require two: len(d) = 2 "Two."\n  {let}\n  Y[i... < d] = X[i + 0 * (1 div (z - {value}))]'
     assert "divisor" in {finding.kind for finding in every(operator_of(statements), 0.3).findings}
 
 
