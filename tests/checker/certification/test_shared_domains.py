@@ -91,10 +91,11 @@ def test_no_valid_shared_model_is_undecided_but_for_named_operators(step: int) -
 
 
 @shared
-def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> None:
+@pytest.mark.parametrize("step", [pytest.param(3, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
+def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder(step: int) -> None:
     models = [path for path in sorted(MODELS.rglob("*.onnx")) if "invalid" not in path.parts]
     compared = 0
-    for path in {path.parent: path for path in models}.values():
+    for path in [*{path.parent: path for path in models}.values()][::step]:
         try:
             report = certify(path, ["domain"], others=False)
         except ModelError:
@@ -102,7 +103,7 @@ def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> No
         found = next(rule for rule in report.rules if rule.id == "inference")
         compared += found.places
         assert found.verdict == "holds", (path, found.findings)
-    assert compared > 1_500
+    assert compared > 1_500 / step**2
 
 
 @pytest.mark.parametrize("path", sampled(sorted(LIGHT.glob("*.onnx")), 4), ids=lambda path: path.stem)

@@ -136,7 +136,7 @@ def test_each_kind_of_obligation_can_fail_for_open_ranks(statements: str, kind: 
     assert statuses[kind] in (REFUTED, OPEN)
 
 
-SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Squeeze-13", "Flatten-11", "LpPool-2")
+SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Flatten-11")
 
 
 @pytest.mark.parametrize("name", SAMPLE)
