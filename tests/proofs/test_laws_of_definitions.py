@@ -53,6 +53,7 @@ ELSEWHERE: Mapping[str, str] = {
     "Chains": "it is about chains of any length in a graph without cycles, and defines nothing that is executed",
     "CopyMeans": "graphs are read with calls expanded: test_models.py compares the copies that the loader makes",
     "CallMeans": "as CopyMeans",
+    "AnyBytes": "it says that a row of bytes may be any: test_state_in_bytes.py follows what the machine writes",
 }
 """The laws that are not evaluated on runs or on facts, each with the reason."""
 UNIVERSES = {"Node": "all_nodes", "Tensor": "all_tensors", "Graph": "graphs"}
