@@ -291,7 +291,7 @@ class _Following:
         frame = self._state.frames[-1]
         kept: list[Json] = []
         for row in frame.kept if made.leaves else ():
-            kept.append([None if where is None else dict(where.reference) for where in row])
+            kept.append([None if where is None else where.reference for where in row])
         return {"run": frame.prefix, "runs": frame.runs, "kept": kept}
 
     def _advance(self, made: Turn) -> None:

@@ -543,6 +543,18 @@ def test_another_model_and_a_memory_that_is_too_large_get_one_line(
         it.verdict()
 
 
+@pytest.mark.parametrize("part", ["[],", "{},", "0,"])
+def test_a_line_of_parts_without_number_is_refused_before_it_takes_memory(
+    made: Callable[..., Case], part: str
+) -> None:
+    it = made("diamond")
+    first, rest = it.path.read_text().split("\n", 1)
+    many = part * (9 * 2**20 if part == "0," else 2**21 + 1)
+    it.path.write_text(f'{first[:-1]},"x":[{many}0]}}\n{rest}')
+    with pytest.raises(ModelError, match="line 1 has too many parts"):
+        it.verdict()
+
+
 def test_the_chain_is_the_one_that_the_machine_writes(made: Callable[..., Case]) -> None:
     it = made("diamond")
     found, chain = it.verdict(), ""
