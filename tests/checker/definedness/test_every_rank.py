@@ -186,11 +186,11 @@ def test_what_is_defined_for_every_rank_is_proved(header: str, statements: str) 
     ],
 )
 def test_each_kind_of_obligation_can_fail_for_open_ranks(statements: str, kind: str) -> None:
-    statuses = {finding.kind: finding.status for finding in every(operator_of(statements), 0.3).findings}
+    statuses = {finding.kind: finding.status for finding in every(operator_of(statements), 0.15).findings}
     assert statuses[kind] in (REFUTED, OPEN)
 
 
-SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Squeeze-13", "Flatten-11", "LpPool-2")
+SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Flatten-11")
 
 
 @pytest.mark.parametrize("name", SAMPLE)

@@ -27,7 +27,7 @@ def test_every_lemma_about_products_has_base_and_step() -> None:
 
 @pytest.mark.parametrize("goal", GOALS, ids=lambda goal: f"{goal.lemma}: {goal.part}")
 def test_the_facts_of_a_question_do_not_contradict_each_other(goal: Goal) -> None:
-    assert Prover(timeout=0.5).ask(goal.facts, FALSE, SYMBOLS).status != "unsat"
+    assert Prover(timeout=0.2).ask(goal.facts, FALSE, SYMBOLS).status != "unsat"
 
 
 @table(
@@ -52,4 +52,4 @@ WEAKER = [goal for goal in GOALS if goal.part.endswith("step") and not goal.lemm
 
 @pytest.mark.parametrize("goal", WEAKER, ids=lambda goal: f"{goal.lemma}: {goal.part}")
 def test_a_question_needs_its_last_fact(goal: Goal) -> None:
-    assert failures(iter([replace(goal, facts=goal.facts[:-1])]), Prover(timeout=0.5))
+    assert failures(iter([replace(goal, facts=goal.facts[:-1])]), Prover(timeout=0.2))
