@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, SECONDS, check_sizes, check_writable, deliver, size_option
 from sonnx.spec.cli import exit_code
-from sonnx.spec.terminal import inert, progress_bar
+from sonnx.spec.terminal import Progress, inert, progress_bar
 
 from .cases import drawn_cases, drawn_option, inputs_option, stored
 
@@ -126,17 +127,12 @@ def _first_wrong(
     done: list[Bisection] = []
     with progress_bar() as bar:
         for label, feeds in drawn:
-            done.append(
-                search(
-                    engine,
-                    source,
-                    label,
-                    feeds,
-                    criterion=criterion,
-                    seconds=seconds,
-                    tell=lambda what, label=label: bar(f"{label}: {what}", 0, 0),
-                )
-            )
+            tell = partial(_tell, bar, label)
+            done.append(search(engine, source, label, feeds, criterion=criterion, seconds=seconds, tell=tell))
             if done[-1].verdict in (Verdict.GUILTY, Verdict.PLAIN) or done[-1].stopped is not None:
                 break
     return done
+
+
+def _tell(bar: Progress, label: str, what: str) -> None:
+    bar(f"{label}: {what}", 0, 0)

@@ -31,10 +31,12 @@ def needed(candidates: Sequence[str], happens: Happens) -> tuple[str, ...]:
 
 
 def least(names: Sequence[str], happens: Happens) -> tuple[str, ...]:
-    """Names left out one after the other as long as it happens without them. It has to happen with all of them."""
-    kept = list(names)
-    for name in names:
-        fewer = [it for it in kept if it != name]
-        if happens(frozenset(fewer)):
-            kept = fewer
-    return tuple(kept)
+    """Names left out one after the other as long as it happens without them: it happens with those that are returned,
+    and does not if one more is left out. It has to happen with all of them."""
+    kept = tuple(names)
+    while True:
+        fewer = (tuple(other for other in kept if other != it) for it in kept)
+        smaller = next((rest for rest in fewer if happens(frozenset(rest))), None)
+        if smaller is None:
+            return kept
+        kept = smaller

@@ -275,10 +275,10 @@ class _Search:
         split = {name for name in found if self._parts(name)}
         rest = [name for name in found if name not in split]
         finer = (every - split) | off | frozenset(parts)
-        likely = [it for it in parts if LIKELY.search(it) and it not in off]
-        for chosen in (likely, [it for it in parts if it not in off]):
-            if self._happens(Switches(off=finer - frozenset((*chosen, *rest)))):
-                return self._among([*chosen, *(it for it in rest if it not in chosen)], finer)
+        for chosen in ([it for it in parts if LIKELY.search(it)], parts):
+            candidates = dict.fromkeys(it for it in (*chosen, *rest) if it not in off)
+            if self._happens(Switches(off=finer - frozenset(candidates))):
+                return self._among(list(candidates), finer) or found
         return found
 
     def _among(self, candidates: Sequence[str], every: frozenset[str]) -> tuple[str, ...]:
@@ -290,16 +290,18 @@ class _Search:
                 self.narrowed = tuple(sorted(names))
             return holds
 
-        for chosen in (candidates, sorted(every)):
+        likely = [it for it in sorted(every) if LIKELY.search(it)]
+        for chosen in (candidates, likely, sorted(every)):
             if happens(frozenset(chosen)):
                 return needed(chosen, happens)
         return ()
 
     def _passes(self, off: frozenset[str]) -> tuple[list[str], frozenset[str]]:
         """The optimizers that change the model with some off, and all that there are: also those behind one at which
-        everything ends, which are seen once it is off."""
+        everything ends, which are seen once it is off. Where a process dies and tells nothing, all names that there may
+        be."""
         first = self._optimized(off)
-        every = frozenset(it.name for it in first.passes)
+        every = frozenset(it.name for it in first.passes) or frozenset(self._parts(""))
         more = every
         while more:
             seen = frozenset(it.name for it in self._optimized(off | every).passes)

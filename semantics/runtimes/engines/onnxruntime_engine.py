@@ -76,8 +76,8 @@ class OnnxRuntime:
                 return Failure(Kind.ERROR, "the worker gives no answer that can be read")
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """The rules of a transformer that applies rules, by names that the library may give them."""
-        answer = self.remote.ask(("names",)) if name.endswith(RULES) else []
+        """The names that the library may give to rules, and to anything else."""
+        answer = self.remote.ask(("names",)) if not name or name.endswith(RULES) else []
         return () if isinstance(answer, Failure) else tuple(cast("list[str]", answer))
 
     def advice(self, names: Sequence[str]) -> str:

@@ -223,7 +223,8 @@ def captured(said: list[str]) -> Any:
 def optimize(ort: Any, content: Any, options: dict[str, str]) -> Any:
     """The model that the optimizers make, None where there is none, the optimizers that ran as (level, name, whether it
     changed the model), in the order of their first turn, and as (kind, message) why there is no session, or None."""
-    chosen, failed, said = session_options(ort, options), None, []
+    chosen, failed = session_options(ort, options), None
+    said: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         target = os.path.join(folder, "optimized.onnx")  # noqa: PTH118 - as the library takes it
         chosen.optimized_model_filepath = target
@@ -242,7 +243,8 @@ def optimize(ort: Any, content: Any, options: dict[str, str]) -> Any:
 
 def passes(log: str) -> list[Any]:
     """The optimizers of a log. One that began and did not end is where it all ended, and counts as a change."""
-    level, known, open_ = 0, {}, ""
+    level, open_ = 0, ""
+    known: dict[str, tuple[int, bool]] = {}
     for at, begun, ended, changed in PASSES.findall(log):
         level = int(at) if at else level
         open_ = begun or ("" if ended else open_)

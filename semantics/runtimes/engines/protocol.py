@@ -159,7 +159,8 @@ class Optimizing(Protocol):
         """What the optimizers do to a model; a failure where nothing is known of it."""
 
     def parts(self, name: str) -> tuple[str, ...]:
-        """The names that the parts of an optimizer may have, where it is made of parts that can be switched off."""
+        """The names that the parts of an optimizer may have, where it is made of parts that can be switched off; of ""
+        all names that optimizers may have."""
 
     def advice(self, names: Sequence[str]) -> str:
         """How a user of the engine switches optimizers off, in one line."""
