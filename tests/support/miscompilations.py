@@ -12,7 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from onnx import parser
+import onnx
+from onnx import helper, numpy_helper, parser
 from sonnx.semantics.model.values import Array
 
 
@@ -159,3 +160,47 @@ ROWS: tuple[Build, ...] = (
     two_quantizations,
     gelu_with_a_short_root,
 )
+
+
+def deep_model(nodes: int = 50) -> Miscompilation:
+    """The short root of a Gelu deep inside a network of convolutions, whose outputs have bounds too wide to show it."""
+    draw = np.random.default_rng(0)
+    made: list[onnx.NodeProto] = []
+    stored: list[onnx.TensorProto] = []
+
+    def constant(name: str, value: object) -> str:
+        stored.append(numpy_helper.from_array(np.asarray(value, np.float32), name))
+        return name
+
+    def node(operator: str, *inputs: str, **attributes: object) -> str:
+        made.append(helper.make_node(operator, inputs, [f"t{len(made)}"], **attributes))
+        return f"t{len(made) - 1}"
+
+    last, block = "x", 0
+    while len(made) < nodes - 3:
+        last = node("Conv", last, constant(f"w{block}", draw.standard_normal((4, 4, 3, 3)) / 6), pads=[1, 1, 1, 1])
+        statistics = (draw.random(4) + 0.5, draw.standard_normal(4), draw.standard_normal(4), draw.random(4) + 0.5)
+        last = node("BatchNormalization", last, *(constant(f"s{block}.{k}", it) for k, it in enumerate(statistics)))
+        if block == 6:
+            given = last
+            last = node("Erf", node("Div", last, constant("root", 1.4142)))
+            last = node("Mul", given, node("Add", last, constant("one", 1)))
+            last = node("Mul", last, constant("half", 0.5))
+        else:
+            last = node("Relu", last)
+        block += 1
+    while len(made) < nodes:
+        last = node("Neg", last)
+    shape = [1, 4, 8, 8]
+    graph = helper.make_graph(
+        made,
+        "g",
+        [helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, shape)],
+        [helper.make_tensor_value_info(last, onnx.TensorProto.FLOAT, shape)],
+        stored,
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    x = draw.standard_normal(shape).astype(np.float32)
+    return Miscompilation(
+        "31", "the constants are those of Gelu", frozenset({"GeluFusionL2"}), model.SerializeToString(), {"x": x}
+    )
