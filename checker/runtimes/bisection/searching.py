@@ -109,9 +109,13 @@ def bisect(
     own = engine.limited(max(5.0, seconds / 3))
     try:
         whole = _bisected(own, source, label, feeds, criterion, until, tell)
-        if criterion is Criterion.BITS or whole.verdict not in (Verdict.RIGHT, Verdict.UNDECIDED) or not whole.differs:
+        shown = whole.default is None or whole.default.answer in (Answer.OUTSIDE, Answer.FAILED)
+        if shown or criterion is Criterion.BITS or not whole.differs:
             return whole
-        return _by_parts(own, whole, source, feeds, until, tell)
+        try:
+            return _by_parts(own, whole, source, feeds, until, tell)
+        except KeyboardInterrupt as stop:
+            return replace(whole, reason=f"{whole.reason}; not every part was asked alone", stopped=stop)
     finally:
         own.close()
 
