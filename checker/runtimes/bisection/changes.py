@@ -46,6 +46,11 @@ def change(before: bytes, after: bytes) -> Change:
     return Change(tuple(it.text for it in removed), tuple(it.text for it in added), tuple(tensors))
 
 
+def texts(content: bytes) -> tuple[str, ...]:
+    """The nodes of the main graph of a model as text."""
+    return tuple(it.text for it in _nodes(content))
+
+
 def _beyond(nodes: Iterable[_Node], others: Iterable[_Node]) -> list[_Node]:
     """The nodes that the others do not have as often."""
     left = Counter(it.key for it in others)

@@ -73,4 +73,4 @@ def _smallest(small: Smallest | None) -> Data:
     if small is None:
         return None
     inputs: dict[str, Data] = {name: type_text(type_of(value)) for name, value in small.case.feeds.items()}
-    return {"nodes": small.nodes, "inputs": inputs, "all": _outcome(small.default), "tried": small.tried}
+    return {"nodes": list(small.nodes), "inputs": inputs, "all": _outcome(small.default), "tried": small.tried}

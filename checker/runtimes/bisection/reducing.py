@@ -13,6 +13,7 @@ from sonnx.semantics.runtimes.engines.protocol import Failure, Switches
 
 from ..differential.outcomes import Case
 from ..differential.reduction import Same, in_memory, kept, nodes_of, reduce, values_of
+from .changes import texts
 from .trials import Answer, Bench, Outcome, OutOfTime, question
 
 if TYPE_CHECKING:
@@ -24,11 +25,11 @@ LEAST: Final = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Smallest:
-    """The case made small. nodes: of it. default: what the engine makes of it by itself, in a process of its own.
-    tried: how many cases were run."""
+    """The case made small. nodes: of it, as text. default: what the engine makes of it by itself, in a process of its
+    own. tried: how many cases were run."""
 
     case: Case
-    nodes: int
+    nodes: tuple[str, ...]
     default: Outcome
     tried: int
 
@@ -67,7 +68,9 @@ def smallest(
         default = outcome(reduced.case, Switches(), apart=True)
     except OutOfTime:
         return None
-    return None if default is None else Smallest(reduced.case, reduced.nodes, default, reduced.tried)
+    if default is None:
+        return None
+    return Smallest(reduced.case, texts(in_memory(reduced.case.source)), default, reduced.tried)
 
 
 def _near(case: Case, touched: Sequence[str], same: Same) -> Case | None:

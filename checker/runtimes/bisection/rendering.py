@@ -104,9 +104,13 @@ def _counted(change: Change) -> str:
 
 def _change(change: Change) -> Iterator[str]:
     for sign, nodes in (("-", change.removed), ("+", change.added)):
-        yield from (f"    {sign} {text}" for text in nodes[:SHOWN])
-        if len(nodes) > SHOWN:
-            yield f"    {sign} and {len(nodes) - SHOWN} more"
+        yield from _listed(sign, nodes)
+
+
+def _listed(sign: str, nodes: Sequence[str]) -> Iterator[str]:
+    yield from (f"    {sign} {text}" for text in nodes[:SHOWN])
+    if len(nodes) > SHOWN:
+        yield f"    {sign} and {len(nodes) - SHOWN} more"
 
 
 def _smallest(case: Bisection) -> Iterator[str]:
@@ -115,5 +119,7 @@ def _smallest(case: Bisection) -> Iterator[str]:
         yield "smallest        none was found: cut out, the case does not behave so"
         return
     inputs = ", ".join(f"{name} {type_text(type_of(value))}" for name, value in small.case.feeds.items())
-    yield f"smallest        {small.nodes} node{'s' * (small.nodes != 1)}{f' on {inputs}' if inputs else ''}"
+    count = len(small.nodes)
+    yield f"smallest        {count} node{'s' * (count != 1)}{f' on {inputs}' if inputs else ''}"
+    yield from _listed(" ", small.nodes)
     yield f"                {_outcome(small.default, case.criterion)}"

@@ -100,6 +100,7 @@ def test_json_holds_the_same_for_machines(model: Path, tmp_path: Path) -> None:
     assert case["all"]["outputs"][0]["outside"] == 1
     assert case["none"]["answer"] == "allowed"
     assert case["smallest"]["inputs"] == {"a": "float[1, 1]"}
+    assert case["smallest"]["nodes"] == ["y = Neg(a)"]
 
 
 def test_cases_are_drawn_until_one_is_wrong(model: Path) -> None:
