@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
-from sonnx.semantics.model.schemas import schema
+from sonnx.semantics.model.schemas import operator_name, schema
 
 LARGEST: Final = 4
 """Elements of a constant, and entries of an attribute, that are written out."""
@@ -22,18 +22,21 @@ WIDEST: Final = 60
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """removed, added: nodes as text, in the order of the model. tensors: what they give, first those removed."""
+    """removed, added: nodes as text, in the order of the model. tensors: what they give, first those removed.
+    operators: of those removed, by the names of the specification."""
 
     removed: tuple[str, ...]
     added: tuple[str, ...]
     tensors: tuple[str, ...]
+    operators: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
 class _Node:
-    """A node with what tells it from others, its text and the tensors that it gives."""
+    """A node with what tells it from others, its operator, its text and the tensors that it gives."""
 
     key: tuple[object, ...]
+    operator: str
     text: str
     outputs: tuple[str, ...]
 
@@ -43,7 +46,8 @@ def change(before: bytes, after: bytes) -> Change:
     old, new = _nodes(before), _nodes(after)
     removed, added = _beyond(old, new), _beyond(new, old)
     tensors = dict.fromkeys(name for node in (*removed, *added) for name in node.outputs)
-    return Change(tuple(it.text for it in removed), tuple(it.text for it in added), tuple(tensors))
+    operators = frozenset(it.operator for it in removed)
+    return Change(tuple(it.text for it in removed), tuple(it.text for it in added), tuple(tensors), operators)
 
 
 def texts(content: bytes) -> tuple[str, ...]:
@@ -78,7 +82,8 @@ def _nodes(content: bytes) -> list[_Node]:
             tuple(node.output),
             tuple(it.SerializeToString(deterministic=True) for it in attributes),
         )
-        made.append(_Node(key, _text(node, attributes, constants), tuple(it for it in node.output if it)))
+        operator, outputs = operator_name(node.domain, node.op_type), tuple(it for it in node.output if it)
+        made.append(_Node(key, operator, _text(node, attributes, constants), outputs))
     return made
 
 

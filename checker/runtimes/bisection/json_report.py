@@ -66,7 +66,10 @@ def _guilty(guilty: Guilty) -> Data:
         {"optimizers": list(names), "removed": list(it.removed), "added": list(it.added)}
         for names, it in guilty.changes
     ]
-    return {"optimizers": list(guilty.names), "changes": changes}
+    rules: list[Data] = [
+        {"name": it.name, "claim": it.claim, "sentence": it.sentence, "reason": it.reason} for it in guilty.rules
+    ]
+    return {"optimizers": list(guilty.names), "changes": changes, "rules": rules}
 
 
 def _smallest(small: Smallest | None) -> Data:

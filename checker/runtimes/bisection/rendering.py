@@ -15,6 +15,7 @@ from sonnx.spec.terminal import few, inert, print_line
 
 from ..differential.rendering import element_text
 from .changes import Change
+from .rules import Rule
 from .searching import Bisection, Verdict
 from .trials import Answer, Criterion, Outcome
 
@@ -61,6 +62,7 @@ def _lines(engine: Optimizing, case: Bisection) -> Iterator[str]:
             alone = "" if names == it.names else ", ".join(names) + " alone: "
             yield f"  {alone}{_counted(change)}"
             yield from _change(change)
+        yield from _rules(it.rules)
     if case.narrowed:
         yield f"among           {few(case.narrowed, SHOWN)}"
     if case.guilty:
@@ -105,6 +107,14 @@ def _counted(change: Change) -> str:
 def _change(change: Change) -> Iterator[str]:
     for sign, nodes in (("-", change.removed), ("+", change.added)):
         yield from _listed(sign, nodes)
+
+
+def _rules(rules: Sequence[Rule]) -> Iterator[str]:
+    for rule in rules[:SHOWN]:
+        said = f"never right: {rule.reason}" if rule.claim == "never" else f"over the reals only: {rule.sentence}"
+        yield f"    named by {rule.name}, {said}"
+    if len(rules) > SHOWN:
+        yield f"    and {len(rules) - SHOWN} rewrites more"
 
 
 def _listed(sign: str, nodes: Sequence[str]) -> Iterator[str]:

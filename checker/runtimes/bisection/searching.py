@@ -20,6 +20,7 @@ from ..differential.reduction import in_memory
 from .changes import Change, change
 from .halving import least, needed
 from .reducing import Smallest, changed_parts, smallest
+from .rules import Rule, refuting
 from .trials import Answer, Bench, Criterion, Outcome, OutOfTime, question
 
 Tell = Callable[[str], None]
@@ -49,11 +50,13 @@ EXIT: Final = {Verdict.GUILTY: 1, Verdict.RIGHT: 0, Verdict.PLAIN: 1, Verdict.UN
 class Guilty:
     """Optimizers that together, and with no other, lead to the result; none of them can be left out.
 
-    changes: what they do to the model, all together where the engine tells, else each alone.
+    changes: what they do to the model, all together where the engine tells, else each alone. rules: rewrites of the
+    specification that are said to be theirs, refuted ones first, where they apply the operators that are changed.
     """
 
     names: tuple[str, ...]
     changes: tuple[tuple[tuple[str, ...], Change], ...]
+    rules: tuple[Rule, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,7 +269,9 @@ class _Search:
             names = self._names(off)
             if not names:
                 return
-            yield Guilty(names, tuple(self._changes(names)))
+            changes = tuple(self._changes(names))
+            rules = (refuting(names, change.operators) for whose, change in changes if whose == names)
+            yield Guilty(names, changes, next(rules, ()))
             off |= frozenset(names)
 
     def _names(self, off: frozenset[str]) -> tuple[str, ...]:

@@ -35,6 +35,7 @@ ENGINES: dict[str, Engine] = {
     "fails": Fake(PASSES, {frozenset({"First"}): Failure(Kind.INVALID, "no tensor \x1b[31m")}),
     "always": Fake(PASSES, {frozenset(): ("Neg", one_bit)}),
     "stopped": Stopping(PASSES, {frozenset({"First", "Second"}): ("Neg", one_bit)}),
+    "named": Fake((Optimizer("NoopElimination"),), {frozenset({"NoopElimination"}): ("Add", one_bit)}),
     "plain": Planted({}),
 }
 
@@ -77,6 +78,13 @@ def test_the_text_names_the_optimizers_the_nodes_the_element_and_what_to_do(mode
     assert "none            allowed" in text
     assert "switch off      off = Second" in text
     assert "smallest        1 node on a float[1, 1]" in text
+
+
+def test_refuted_rewrites_that_name_the_optimizer_are_told(model: Path) -> None:
+    model.write_bytes(parser.parse_model(TEXT.replace("Neg(a)", "Add(a, a)")).SerializeToString())
+    assert "named by AddPlusZero, never right: " in run(model, "--engine", "named", "--random", 1).output
+    held = json.loads(run(model, "--engine", "named", "--random", 1, "--json").output)
+    assert ("AddPlusZero", "never") in [(it["name"], it["claim"]) for it in held["cases"][0]["guilty"][0]["rules"]]
 
 
 def test_what_an_engine_says_is_shown_inert(model: Path) -> None:

@@ -38,6 +38,8 @@ def test_the_optimizers_of_a_wrong_rewrite_are_named(build: Build) -> None:
     if found.verdict is Verdict.RIGHT and engine().version != LIVE:
         pytest.skip(f"onnxruntime {engine().version} has repaired row {row.row}")
     assert row.passes in [frozenset(it.names) for it in found.guilty], found.reason
+    if found.default is not None and found.default.answer is Answer.OUTSIDE:
+        assert any(rule.claim == "never" for it in found.guilty for rule in it.rules)
     assert found.remedy is not None and found.plain is not None and found.plain.answer is Answer.ALLOWED
     assert found.smallest is not None and found.default is not None
     assert found.smallest.default.signature == found.default.signature
