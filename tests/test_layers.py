@@ -36,6 +36,7 @@ ONNX_MODULES = {
     "semantics.runtimes.engines.python_worker",
     "semantics.runtimes.engines.tapping",
     # random models, made and made small; the cases of the wheel
+    "checker.runtimes.bisection.changes",
     "checker.runtimes.conformance.known",
     "checker.runtimes.conformance.suites",
     "checker.runtimes.conformance.vectors",

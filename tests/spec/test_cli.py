@@ -132,7 +132,7 @@ def test_an_unknown_command_is_answered_with_a_suggestion(capsys: pytest.Capture
     assert cli.run(["certifi"]) == 2
     assert capsys.readouterr().err == "error: no command 'certifi': did you mean 'certify'? (see sonnx --help)\n"
     assert cli.run(["zzz"]) == 2
-    assert "there are: bench, certify, " in capsys.readouterr().err
+    assert "there are: bench, bisect, certify, " in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_a_usage_error_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
