@@ -26,8 +26,10 @@ WHOLES = {
     for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int4", "uint4", "int2", "uint2")
     if kind in BITS
 }
-TIMEOUT = 4.0
-ATOMS = frozenset({"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"})
+TIMEOUT = 60.0
+EFFORT = 4_000_000
+"""Seconds and steps of the solver for a question; the steps are meant to end it."""
+ATOMS = frozenset({"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"})
 ROUNDED = {"round_even": "RNE", "round_down": "RTN", "round_up": "RTP"}
 
 
@@ -48,19 +50,19 @@ class Script:
     def element(self, term: Term) -> tuple[str, str]:
         """The text of an element and its type. Raises Opaque."""
         match term:
-            case Term("e.num", (str() as kind, str() as written)):
+            case Term("@.num", (str() as kind, str() as written)):
                 return _numeral(kind, written), kind
-            case Term("e+" | "e-" | "e*" | "e/" as op, (str() as kind, Term() as a, Term() as b)):
+            case Term("@+" | "@-" | "@*" | "@/" as op, (str() as kind, Term() as a, Term() as b)):
                 return _arithmetic(op[1:], kind, self.element(a)[0], self.element(b)[0]), kind
-            case Term("e.ite", (Term() as condition, Term() as a, Term() as b)):
+            case Term("@.ite", (Term() as condition, Term() as a, Term() as b)):
                 (one, kind), (other, _) = self.element(a), self.element(b)
                 return f"(ite {self.truth(condition)} {one} {other})", kind
-            case Term("e.bit", (str() as kind, Term() as condition)) if kind == "bool":
+            case Term("@.bit", (str() as kind, Term() as condition)) if kind == "bool":
                 return self.truth(condition), kind
-            case Term("e.cast", (str() as kind, str() as own, Term() as a)):
+            case Term("@.cast", (str() as kind, str() as own, Term() as a)):
                 made = _cast(kind, own, self.element(a)[0]) if own in (*FORMATS, *WHOLES) else None
                 return (made, kind) if made is not None else (self.variable(term, kind), kind)
-            case Term("e.f", (str() as name, str() as kind, *args)):
+            case Term("@.f", (str() as name, str() as kind, *args)):
                 texts = [self.element(a)[0] for a in args if isinstance(a, Term) and _is_arithmetic(name, kind)]
                 made = _function(name, kind, texts) if len(texts) == len(args) else None
                 return (made if made is not None else self.variable(term, kind), kind)
@@ -90,19 +92,19 @@ class Script:
                 return f"({op} {' '.join(map(self.truth, args))})"
             case Term("iff", (a, b)):
                 return f"(= {self.truth(a)} {self.truth(b)})"
-            case Term("e<", (str() as kind, Term("e.num", (_, "0")), Term("e/", (_, Term("e.num", (_, "1")), Term() as a)))) if (
+            case Term("@<", (str() as kind, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))) if (
                 kind in FORMATS
             ):
                 text = self.element(a)[0]
                 return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
-            case Term("e=" | "e<" | "e<=" as op, (str() as kind, Term() as a, Term() as b)):
+            case Term("@=" | "@<" | "@<=" as op, (str() as kind, Term() as a, Term() as b)):
                 return _relation(op[1:], kind, self.element(a)[0], self.element(b)[0])
-            case Term("e.is_nan" | "e.is_infinite" as op, (Term() as a,)):
+            case Term("@.is_nan" | "@.is_infinite" as op, (Term() as a,)):
                 text, kind = self.element(a)
                 if kind not in FORMATS:
                     raise Opaque
-                return f"({'fp.isNaN' if op == 'e.is_nan' else 'fp.isInfinite'} {text})"
-            case Term("e.truth", (Term() as a,)):
+                return f"({'fp.isNaN' if op == '@.is_nan' else 'fp.isInfinite'} {text})"
+            case Term("@.truth", (Term() as a,)):
                 return self.element(a)[0] if _kind_of(a) == "bool" else self.boolean(term)
             case Term():
                 return self.boolean(term)
@@ -119,11 +121,11 @@ class Script:
 
 def _kind_of(term: Term) -> str:
     match term:
-        case Term("e.fold" | "e.best" | "e.f", (_, str() as kind, *_)):
+        case Term("@.fold" | "@.best" | "@.f", (_, str() as kind, *_)):
             return kind
-        case Term("e.one", (_, Term() as a, *_)):
+        case Term("@.one", (_, Term() as a, *_)):
             return _kind_of(a)
-        case Term("e.ite", (_, Term() as a, *_)):
+        case Term("@.ite", (_, Term() as a, *_)):
             return _kind_of(a)
         case Term(_, (str() as kind, *_)):
             return kind
@@ -263,10 +265,10 @@ def _quantified(term: Argument) -> bool:
     return isinstance(term, Term) and (term.op in ("forall", "exists") or any(map(_quantified, term.args)))
 
 
-def _refuted(script: Script, assertions: Sequence[str], timeout: float = TIMEOUT) -> bool:
+def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) -> bool:
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, *(f"(assert {a})" for a in assertions))) + "\n"
     if text not in _answers:
-        _answers[text] = Session().check(text, timeout).status
+        _answers[text] = Session().check(text, TIMEOUT, effort=effort).status
     return _answers[text] == "unsat"
 
 
@@ -286,7 +288,7 @@ def decided(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]
     return _refuted(script, (*_told(script, facts), f"(not (= {one} {other}))"))
 
 
-OPAQUE = frozenset({"e.read", "e.fold", "e.unknown"})
+OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})
 """Elements of which the solver knows nothing, so that two different ones are not the same but by facts."""
 
 
@@ -294,7 +296,7 @@ def impossible(equality: Equality, facts: tuple[Term, ...]) -> bool:
     """The facts about elements contradict each other."""
     script = Script(equality, facts)
     told = _told(script, facts)
-    return bool(told) and _refuted(script, told, 1.0)
+    return bool(told) and _refuted(script, told, EFFORT // 8)
 
 
 def entailed(equality: Equality, facts: tuple[Term, ...], goal: Term) -> bool:
