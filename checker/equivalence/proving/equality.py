@@ -15,7 +15,7 @@ from sonnx.semantics.operators.symbolic.elements.terms import FREE
 from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
-from . import axioms, scalars
+from . import axioms, reals, scalars
 from .asking import Asker
 
 DEPTH = 60
@@ -35,6 +35,7 @@ class Equality:
     index: tuple[Term, ...]
     laws: dict[str, None] = field(default_factory=dict)
     refined: bool = False
+    real: bool = False
     steps: int = 0
     kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
     reason: str = ""
@@ -57,6 +58,11 @@ class Equality:
         if _opens(left) or _opens(right):
             self._fail("an element that the text leaves open", left, right)
             return False
+        if self.real and top:
+            found = reals.same(self, left, right, facts)
+            if not found:
+                self._fail("not shown to be equal over the reals", left, right)
+            return found
         if self._alike(left, right, facts):
             return True
         if scalars.decided(self, left, right, facts):

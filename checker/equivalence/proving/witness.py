@@ -13,7 +13,8 @@ from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.model.elements import FLOATS, INTEGERS, dtype_of
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.compiled.elements.ieee import IEEE
+from sonnx.semantics.operators.compiled.elements.exact import EXACT
+from sonnx.semantics.operators.compiled.elements.ieee import IEEE, ElementTable
 from sonnx.semantics.operators.compiled.terms import StuckError
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Port
@@ -174,8 +175,8 @@ def _filled(data: Array, kind: str, draw: random.Random, round_: int) -> Array:
 Result = Outputs | Stuck | None
 
 
-def run(operator: CoreOperator, given: Input) -> Result:
-    """What a side gives on the machine; None where the machine does not support it."""
+def run(operator: CoreOperator, given: Input, table: ElementTable = IEEE) -> Result:
+    """What a side gives on the machine, or without rounding by another table; None where there is no such value."""
     inputs = []
     for port in operator.inputs:
         if port.mark == "*":
@@ -184,11 +185,11 @@ def run(operator: CoreOperator, given: Input) -> Result:
             inputs.append(given.tensors.get(port.name))
     outputs = (True,) * len(operator.outputs)
     application = Application(operator.name, operator.first, tuple(inputs), given.attributes, outputs)
-    frame = [IEEE.enter(x) for x in inputs if x is not None]
-    frame += [x for _, x in sorted(given.attributes.items()) if isinstance(x, np.ndarray)]
     try:
+        frame = [table.enter(x) for x in inputs if x is not None]
+        frame += [x for _, x in sorted(given.attributes.items()) if isinstance(x, np.ndarray)]
         with np.errstate(all="ignore"):
-            return ieee.build(operator, application, [*frame, application.draw], IEEE)[1]
+            return ieee.build(operator, application, [*frame, application.draw], table)[1]
     except StuckError as error:
         return error.stuck
     except Unsupported:
@@ -214,6 +215,11 @@ def _differ(rule: Rule, template: Input, draw: random.Random, fills: int) -> Wit
             continue
         seen.add(key)
         given = Input(tensors, template.attributes)
+        if rule.claim == "reals":
+            found = _unequal(rule, given)
+            if found is not None:
+                return found
+            continue
         left = run(rule.left, given)
         if not isinstance(left, Outputs):
             if round_ > 7:
@@ -224,6 +230,34 @@ def _differ(rule: Rule, template: Input, draw: random.Random, fills: int) -> Wit
         if found is not None:
             return found
     return None
+
+
+def _unequal(rule: Rule, given: Input) -> Witness | None:
+    """The input, where the sides have different exact values, or the right one has none.
+    """
+    left = run(rule.left, given, EXACT)
+    right = run(rule.right, given, EXACT) if isinstance(left, Outputs) else None
+    if not isinstance(left, Outputs) or right is None:
+        return None
+    if isinstance(right, Stuck):
+        return _witness(given, "defined", f"undefined: {right.message}")
+    for position, port in enumerate(rule.left.outputs):
+        one, other = left.values[position], right.values[position]
+        if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+            continue
+        if one.shape != other.shape:
+            return _witness(given, f"shape {list(one.shape)}", f"shape {list(other.shape)}", port.name)
+        for index in np.ndindex(one.shape):
+            if one[index] != other[index]:
+                told = f"exactly {one[index]}", f"exactly {other[index]}"
+                return _replayed(rule, _witness(given, *told, f"{port.name}{list(index)}"), given)
+    return None
+
+
+def _replayed(rule: Rule, found: Witness, given: Input) -> Witness | None:
+    """The witness, if the machine runs both sides on it."""
+    both = run(rule.left, given), run(rule.right, given)
+    return found if all(isinstance(it, Outputs) for it in both) else None
 
 
 def element_kind(data: Array) -> str:

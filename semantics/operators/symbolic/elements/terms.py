@@ -147,6 +147,8 @@ class Terms:
                 own, tensor = self.reads[name]
                 read = Term("@.read", (own, tensor, *index))
                 return read if own == kind.name else Term("@.cast", (kind.name, own, read))
+            case Term("ite", (Term() as condition, int() | Term() as a, int() | Term() as b)):
+                return chosen(condition, self._cast(kind, a, scope), self._cast(kind, b, scope))
             case str() | TextSymbol():
                 return Term("@.text", (kind.name, argument if isinstance(argument, str) else argument.name))
             case int() | Fraction() if _plain(argument, kind.name):
