@@ -86,7 +86,11 @@ class Atoms:
 
     def _hole(self, part: Argument, holes: dict[Argument, int], bound: frozenset[str]) -> Argument:
         """A literal index is a number like any other: it gets a place of its own."""
-        return Term(f"hole.{holes.setdefault(part, len(holes))}") if isinstance(part, int) else self._holed(part, holes, bound)
+        return (
+            Term(f"hole.{holes.setdefault(part, len(holes))}")
+            if isinstance(part, int)
+            else self._holed(part, holes, bound)
+        )
 
     def _is_whole(self, term: Term) -> bool:
         """True of an integer, as far as head and declarations say."""
@@ -114,8 +118,8 @@ def steps_in(term: Argument) -> bool:
 @dataclass(slots=True)
 class Asker:
     """What facts entail. Answers are remembered by question; a question has a solver of its own, so that none rests on
-    what was asked before. asked: how many went to the solver. seen: the symbols of the cases of an instance, which facts
-    may mention before they are met again.
+    what was asked before. asked: how many went to the solver. seen: the symbols of the cases of an instance, which
+    facts may mention before they are met again.
     """
 
     timeout: float = TIMEOUT
@@ -187,7 +191,7 @@ class Linear:
 
     def symbols(self) -> Symbols:
         """The declarations."""
-        return {name: (0, "Int") for name in self.products.values()}
+        return dict.fromkeys(self.products.values(), (0, "Int"))
 
     def flat(self, term: Term) -> Term:
         """The formula with such numbers."""
@@ -201,7 +205,9 @@ class Linear:
             return term
         if term.op == "*":
             numbers = [part for part in term.args if isinstance(part, int)]
-            others = tuple(sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str))
+            others = tuple(
+                sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str)
+            )
             if len(others) > 1:
                 name = self.products.setdefault(Term("*", others), f"product!!{len(self.products)}")
                 return Term("*", (*numbers, Term(name))) if numbers else Term(name)

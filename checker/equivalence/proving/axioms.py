@@ -15,6 +15,7 @@ FLOATS = ("float16", "bfloat16", "float", "double")
 WHOLES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = (*FLOATS, *WHOLES)
 
+WIDE = "64 bits are enough for a size, and for a product of different sizes"
 CONGRUENCE = "folds whose steps have equal terms are equal"
 COMMUTES = {"@+": "x + y = y + x", "@*": "x * y = y * x"}
 
@@ -115,6 +116,7 @@ def number(kind: str, value: str) -> Term:
     return Term("@.num", (kind, value))
 
 
+SIGN = "0 < 1 / x where x is positive or 0.0, and no infinity"
 SOLVER = "the solver's floating-point numbers and bit vectors, for each type"
 MACHINE = "all elements of the types of 16 bits on the machine"
 
@@ -122,7 +124,10 @@ LAWS: tuple[Law, ...] = (
     Law("1 * x = x", NUMBERS, SOLVER, _times_one, lambda k: (Term("@*", (k, number(k, "1"), x(k))), x(k))),
     Law("x / 1 = x", NUMBERS, SOLVER, _over_one, lambda k: (Term("@/", (k, x(k), number(k, "1"))), x(k))),
     Law("x - 0 = x", NUMBERS, SOLVER, _less_zero, lambda k: (Term("@-", (k, x(k), number(k, "0"))), x(k))),
-    Law("x + -0.0 = x", FLOATS, SOLVER, _plus_negative_zero, lambda k: (Term("@+", (k, x(k), number(k, "-0.0"))), x(k))),
+    Law(
+        "x + -0.0 = x", FLOATS, SOLVER, _plus_negative_zero,
+        lambda k: (Term("@+", (k, x(k), number(k, "-0.0"))), x(k)),
+    ),
     Law("x + 0 = x", WHOLES, SOLVER, _plus_zero, lambda k: (Term("@+", (k, x(k), number(k, "0"))), x(k))),
     Law(
         "-(-x) = x", NUMBERS, SOLVER, _twice_negated,
@@ -135,6 +140,8 @@ LAWS: tuple[Law, ...] = (
 LISTED: Mapping[str, tuple[str, Callable[[str], tuple[Term, Term]] | None]] = {
     COMMUTES["@+"]: (SOLVER, lambda k: (Term("@+", (k, x(k), y(k))), Term("@+", (k, y(k), x(k))))),
     COMMUTES["@*"]: (SOLVER, lambda k: (Term("@*", (k, x(k), y(k))), Term("@*", (k, y(k), x(k))))),
+    WIDE: ("an assumption: below 2^48, since no memory has so many bytes", None),
+    SIGN: (SOLVER, None),
     CONGRUENCE: ("induction on the steps: a fold is a function of the terms of its steps in their order", None),
 }
 """The other laws, with how they are shown."""

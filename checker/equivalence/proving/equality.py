@@ -82,7 +82,9 @@ class Equality:
         self.laws.update(dict.fromkeys(used))
         return found
 
-    def _valued(self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]) -> Term:
+    def _valued(
+        self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]
+    ) -> Term:
         """The term with numerals for the elements that the facts say are these."""
         if term.op == "@.read":
             for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
@@ -126,7 +128,7 @@ class Equality:
     def _same_arguments(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         if left.op == "@.fold":
             return self.same_fold(left, right, facts)
-        if left.op in ("@+", "@*") and left.args[0] == right.args[0]:
+        if left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0])):
             _, a, b = left.args
             _, c, d = right.args
             pairs = [((a, c), (b, d)), ((a, d), (b, c))]
@@ -137,6 +139,10 @@ class Equality:
                     return True
             return False
         return all(self.same_argument(x, y, facts) for x, y in zip(left.args, right.args, strict=True))
+
+    def _numbers(self, kind: str) -> bool:
+        """The type is one of those for which the laws are shown."""
+        return set(self.kinds.get(kind, (kind,))) <= set(axioms.NUMBERS)
 
     def same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
         """Arguments of two elements with one head: texts, numbers, conditions or elements."""
@@ -153,7 +159,9 @@ class Equality:
                 return False
             return self.same_truth(left, right, facts)
         if any(isinstance(part, Term) and part.op in REALS for part in (left, right)):
-            return self.entails(facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right))))
+            return self.entails(
+                facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right)))
+            )
         found = self.entails(facts, equal(left, right))
         if not found:
             self.reason = self.reason or f"numbers are not shown to be equal: {shown(left)} and {shown(right)}"
@@ -186,7 +194,9 @@ class Equality:
         half = len(steps.args) // 2
         if steps.args[:half] != other_steps.args[:half]:
             return False
-        if not all(self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)):
+        if not all(
+            self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)
+        ):
             return False
         ranged = [
             within(symbol, size)
@@ -247,9 +257,11 @@ def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, T
     known: dict[tuple[str, str], list[tuple[Term, Term]]] = {}
     for fact in facts:
         match fact:
-            case Term("@=", (str() as kind, Term("@.read", (_, str() as name, *_)) as read, Term("@.num") as value)) | Term(
-                "@=", (str() as kind, Term("@.num") as value, Term("@.read", (_, str() as name, *_)) as read)
-            ) if value.args[1] not in ("0", "-0.0", "nan"):
+            case Term(
+                "@=", (str() as kind, Term("@.read", (_, str() as name, *_)) as read, Term("@.num") as value)
+            ) | Term("@=", (str() as kind, Term("@.num") as value, Term("@.read", (_, str() as name, *_)) as read)) if (
+                value.args[1] not in ("0", "-0.0", "nan")
+            ):
                 known.setdefault((kind, name), []).append((read, value))
             case _:
                 pass
@@ -269,9 +281,9 @@ TRUTHS = frozenset(
 
 def is_element(term: Term) -> bool:
     """True of a term that stands for an element."""
-    return term.op.startswith("@.") and term.op not in TRUTHS and term.op not in ("@.int", "@.real", "@.place") or (
-        term.op in ("@+", "@-", "@*", "@/")
-    )
+    if term.op in ("@+", "@-", "@*", "@/"):
+        return True
+    return term.op.startswith("@.") and term.op not in TRUTHS and term.op not in ("@.int", "@.real", "@.place")
 
 
 def _opens(term: Argument) -> bool:
@@ -298,13 +310,13 @@ def _condition(term: Argument, *, top: bool = True) -> Term | None:
     return None
 
 
-def decided(term: Term, condition: Term, holds: bool) -> Term:  # noqa: FBT001 - a branch
+def decided(term: Term, condition: Term, holds: bool) -> Term:
     """The term where a condition holds, or does not."""
     found = _decided(term, condition, holds)
     return found if isinstance(found, Term) else term
 
 
-def _decided(term: Argument, condition: Term, holds: bool) -> Argument:  # noqa: FBT001
+def _decided(term: Argument, condition: Term, holds: bool) -> Argument:
     if not isinstance(term, Term) or not term.args:
         return term
     if term.op in ("@.ite", "ite") and term.args[0] == condition:
@@ -354,7 +366,7 @@ def _written(term: Argument) -> str:
         case Term("not", (inner,)):
             return f"not {_written(inner)}"
         case Term(op, ()):
-            return op.removeprefix("size.").replace("len.", "length of ").replace("given.", "given ")
+            return op.removeprefix("dim.").replace("len.", "length of ").replace("given.", "given ")
         case Term(op, args):
             return f"{op}({', '.join(map(_written, args))})"
         case _:

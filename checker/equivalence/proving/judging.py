@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import Term
+from sonnx.semantics.operators.symbolic.elements.terms import Terms
 from sonnx.semantics.operators.symbolic.numbers import both, equal, within
 from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
 
-from . import witness
+from . import axioms, witness
 from .asking import Asker
 from .equality import Equality
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
@@ -64,7 +65,9 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
 def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
-    kinds = {f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()}
+    kinds = {
+        f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()
+    }
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
@@ -90,11 +93,15 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     return ("reals" if record.real else "allowed" if record.refined else "exact"), told
 
 
-def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record) -> tuple[bool, bool]:
+def _instance(
+    rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record
+) -> tuple[bool, bool]:
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
-        for case, found in explore(rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))):
+        for case, found in explore(
+            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
+        ):
             if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
                 continue  # the left side has no value there
             if found.reason:
@@ -129,6 +136,9 @@ def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) ->
                 return found
             refined = refined or found.refined
             laws |= dict.fromkeys(found.laws)
+    algebra = case.scope.run.algebra
+    if isinstance(algebra, Terms) and algebra.wide:
+        laws[axioms.WIDE] = None
     return Found("", refined=refined, laws=tuple(laws))
 
 

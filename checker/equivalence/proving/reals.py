@@ -78,12 +78,16 @@ class Reals:
                 return self.normal(a, facts)
             case Term("@.of", (str() as kind, int() as number)) if self._floats(kind):
                 return {(): Fraction(number)} if number else {}
-            case Term("@.of", (str() as kind, Term("rational", (int() as above, int() as below)))) if self._floats(kind):
+            case Term("@.of", (str() as kind, Term("rational", (int() as above, int() as below)))) if self._floats(
+                kind
+            ):
                 return {(): Fraction(above, below)} if above else {}
             case Term("@.f", ("negative", str() as kind, Term() as a)):
                 self._of_reals(kind)
                 return scaled(self.normal(a, facts), Fraction(-1))
-            case Term("@.f", ("power", str() as kind, Term() as a, Term("@.num", (_, str() as written)))) if written.isdigit():
+            case Term("@.f", ("power", str() as kind, Term() as a, Term("@.num", (_, str() as written)))) if (
+                written.isdigit()
+            ):
                 self._of_reals(kind)
                 result: Sum = {(): Fraction(1)}
                 for _ in range(min(int(written), 9)):
@@ -173,11 +177,9 @@ class Reals:
         known = self.known.get((term, facts))
         if known is not None:
             return known
-        for number, atom in enumerate(self.atoms):
-            if atom.kind == "term" and atom.term.op == term.op and self._same(atom.term, term, facts):
-                break
-        else:
-            number = len(self.atoms)
+        alike = (n for n, it in enumerate(self.atoms) if it.kind == "term" and it.term.op == term.op)
+        number = next((n for n in alike if self._same(self.atoms[n].term, term, facts)), len(self.atoms))
+        if number == len(self.atoms):
             self.atoms.append(Atom("term", term))
         self.known[term, facts] = number
         return number
@@ -201,7 +203,7 @@ class Reals:
         return self.equality.same_argument(left, right, facts)
 
     def _summed(self, term: Term, facts: tuple[Term, ...]) -> Sum:
-        _, kind, steps, guard, body, start = term.args
+        *_, steps, guard, body, start = term.args
         if not (isinstance(steps, Term) and isinstance(guard, Term) and isinstance(body, Term)):
             raise Unreal
         half = len(steps.args) // 2
@@ -243,7 +245,9 @@ class Reals:
         half = len(one.args) // 2
         if one.args[:half] != other.args[:half]:
             return False
-        if not all(self.equality.same_argument(a, b, facts) for a, b in zip(one.args[half:], other.args[half:], strict=True)):
+        if not all(
+            self.equality.same_argument(a, b, facts) for a, b in zip(one.args[half:], other.args[half:], strict=True)
+        ):
             return False
         guard, its = left.args[3], right.args[3]
         if not isinstance(guard, Term) or not isinstance(its, Term):
@@ -289,7 +293,9 @@ class Reals:
                     for _ in range(exponent - own):
                         made = self._times(made, dict(self.atoms[number].of))
                 else:
-                    made = self._without_squares({powers(rest, ((number, own - exponent),) if own != exponent else ()): factor})
+                    made = self._without_squares(
+                        {powers(rest, ((number, own - exponent),) if own != exponent else ()): factor}
+                    )
                 result = plus(result, made)
             difference = result
         raise Unreal

@@ -15,6 +15,7 @@ from sonnx.semantics.formulas.terms import FALSE, Argument, Term
 from sonnx.semantics.model.elements import BITS, limits
 
 from ...smt.solver import Session
+from . import axioms
 
 if TYPE_CHECKING:
     from .equality import Equality
@@ -23,7 +24,20 @@ FORMATS = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (
 """The bits of exponent and significand."""
 WHOLES = {
     kind: BITS[kind]
-    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int4", "uint4", "int2", "uint2")
+    for kind in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int4",
+        "uint4",
+        "int2",
+        "uint2",
+    )
     if kind in BITS
 }
 TIMEOUT = 60.0
@@ -51,7 +65,7 @@ class Script:
         """The text of an element and its type. Raises Opaque."""
         match term:
             case Term("@.num", (str() as kind, str() as written)):
-                return _numeral(kind, written), kind
+                return numeral(kind, written), kind
             case Term("@+" | "@-" | "@*" | "@/" as op, (str() as kind, Term() as a, Term() as b)):
                 return _arithmetic(op[1:], kind, self.element(a)[0], self.element(b)[0]), kind
             case Term("@.ite", (Term() as condition, Term() as a, Term() as b)):
@@ -75,7 +89,12 @@ class Script:
             return self.names[term]
         equality = self.equality
         for other, its in self.kinds.items() if equality is not None else ():
-            if equality is not None and its == kind and other.op == term.op and equality._alike(other, term, self.facts):
+            if (
+                equality is not None
+                and its == kind
+                and other.op == term.op
+                and equality._alike(other, term, self.facts)
+            ):
                 self.names[term] = self.names[other]
                 return self.names[term]
         name = self.names[term] = f"x{len(self.names)}"
@@ -92,11 +111,13 @@ class Script:
                 return f"({op} {' '.join(map(self.truth, args))})"
             case Term("iff", (a, b)):
                 return f"(= {self.truth(a)} {self.truth(b)})"
-            case Term("@<", (str() as kind, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))) if (
-                kind in FORMATS
-            ):
+            case Term(
+                "@<", (str() as kind, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))
+            ) if kind in FORMATS:
                 text = self.element(a)[0]
-                return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
+                if self.equality is not None:
+                    self.equality.laws[axioms.SIGN] = None
+                return positive(text)
             case Term("@=" | "@<" | "@<=" as op, (str() as kind, Term() as a, Term() as b)):
                 return _relation(op[1:], kind, self.element(a)[0], self.element(b)[0])
             case Term("@.is_nan" | "@.is_infinite" as op, (Term() as a,)):
@@ -117,6 +138,11 @@ class Script:
             self.names[term] = f"b{len(self.names)}"
             self.lines.append(f"(declare-const {self.names[term]} Bool)")
         return self.names[term]
+
+
+def positive(text: str) -> str:
+    """The condition that 1 divided by an element is greater than 0."""
+    return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
 
 
 def _kind_of(term: Term) -> str:
@@ -143,7 +169,8 @@ def _sort(kind: str) -> str:
     raise Opaque
 
 
-def _numeral(kind: str, written: str) -> str:
+def numeral(kind: str, written: str) -> str:
+    """The text of a numeral. Raises Opaque."""
     if kind in FORMATS:
         size = "{} {}".format(*FORMATS[kind])
         special = {"nan": "NaN", "inf": "+oo", "-inf": "-oo", "-0.0": "-zero", "0": "+zero"}
@@ -166,7 +193,7 @@ def is_signed(kind: str) -> bool:
 
 def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op]} RNE {a} {b})"
+        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op] } RNE {a} {b})"
     if kind in WHOLES:
         name = {"+": "bvadd", "-": "bvsub", "*": "bvmul", "/": "bvsdiv" if is_signed(kind) else "bvudiv"}[op]
         return f"({name} {a} {b})"
@@ -175,10 +202,10 @@ def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
 
 def _relation(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op]} {a} {b})"
+        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op] } {a} {b})"
     if kind in WHOLES:
         sign = "s" if is_signed(kind) else "u"
-        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op]} {a} {b})"
+        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op] } {a} {b})"
     if op == "=":
         return f"(= {a} {b})"
     raise Opaque
@@ -232,8 +259,9 @@ def _function(name: str, kind: str, args: Sequence[str]) -> str | None:
         case "minimum" | "maximum":
             b = args[1]
             less = "fp.lt" if name == "minimum" else "fp.gt"
-            first = f"(or ({less} {a} {b}) (and (fp.eq {a} {b}) ({'fp.isNegative' if name == 'minimum' else 'fp.isPositive'} {a})))"
-            nan = _numeral(kind, "nan")
+            sign = "fp.isNegative" if name == "minimum" else "fp.isPositive"
+            first = f"(or ({less} {a} {b}) (and (fp.eq {a} {b}) ({sign} {a})))"
+            nan = numeral(kind, "nan")
             return f"(ite (or (fp.isNaN {a}) (fp.isNaN {b})) {nan} (ite {first} {a} {b}))"
         case _:
             return f"(fp.roundToIntegral {ROUNDED[name]} {a})"
@@ -279,7 +307,7 @@ def decided(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]
         (one, kind), (other, its) = script.element(left), script.element(right)
     except Opaque:
         return False
-    if kind != its or (one == other and one in script.names.values() and False):
+    if kind != its:
         return False
     if one == other:
         return True
@@ -311,8 +339,8 @@ def entailed(equality: Equality, facts: tuple[Term, ...], goal: Term) -> bool:
     return _refuted(script, (*_told(script, facts), f"(not {text})"))
 
 
-def valid(left: Term, right: Term, timeout: float) -> str:
-    """What the solver says of the claim that two elements differ, for the validation of a law."""
+def differ(left: Term, right: Term, timeout: float = TIMEOUT) -> str:
+    """Whether two elements can differ, as the solver says: unsat, sat or unknown. For the validation of a law."""
     script = Script(None, ())
     one, other = script.element(left)[0], script.element(right)[0]
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, f"(assert (not (= {one} {other})))")) + "\n"

@@ -14,7 +14,7 @@ from typing import TypeVar
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.operators.symbolic.definedness import opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
-from sonnx.semantics.operators.symbolic.elements.terms import Terms
+from sonnx.semantics.operators.symbolic.elements.terms import SIZE, Terms
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, equal, opposite
 from sonnx.semantics.operators.symbolic.statements import Meaning, asked, bind_shapes, composed, definition, perform
 from sonnx.semantics.operators.symbolic.values import (
@@ -104,8 +104,8 @@ class Gone(Exception):  # noqa: N818 - no error: nothing is to be shown
 def explore(
     rule: Rule, instance: Instance, asker: Asker, cut: dict[str, None], judge: Callable[[Case], T]
 ) -> Iterator[T]:
-    """The judgement of each case in which the left side has a value. cut: filled with the lists of which longer ones are
-    left out.
+    """The judgement of each case in which the left side has a value. cut: filled with the lists of which longer ones
+    are left out.
 
     Raises Bounded, InternalError for what cannot be evaluated.
     """
@@ -151,7 +151,9 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
         return not asker.entails(known, opposite(both(*facts)), symbols)
 
     def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
-        return Choices({**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word), "", choices.before)
+        return Choices(
+            {**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word), "", choices.before
+        )
 
     subject = shown(split.term)
     numbers = [c for c in split.candidates if type(c) is int]
@@ -250,7 +252,7 @@ def _tensor(
     facts: list[Term], algebra: Terms,
 ) -> Array:  # fmt: skip
     def size(word: str) -> Term:
-        symbol = f"size.{word.replace(chr(39), '.prime')}"
+        symbol = f"{SIZE}{word.replace(chr(39), '.prime')}"
         if symbol not in symbols:
             symbols[symbol] = (0, "Int")
             facts.append(at_most(0, Term(symbol)))

@@ -37,6 +37,7 @@ from .numbers import (
 from .values import (
     LENGTHS,
     Array,
+    Bounded,
     Dead,
     Element,
     ElementType,

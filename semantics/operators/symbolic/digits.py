@@ -29,13 +29,13 @@ def converted(index: Sequence[Int], source: Sequence[Int], target: Sequence[Int]
     result: list[Int] = []
     i, j = len(source), len(target)
     while i or j:
-        first, second, found = i, j, False
-        for a, b in _sections(i, j):
-            if same(product(source[a:i]), product(target[b:j])):
-                first, second, found = a, b, True
-                break
-        if not found:
-            first = second = 0
+        sections = _sections(i, j)
+        few = [(a, b) for a, b in sections if i - a == 1 or j - b == 1]  # of the others nobody is asked
+        evident = (pair for pair in sections if product(source[pair[0] : i]) == product(target[pair[1] : j]))
+        known = (
+            pair for pair in few if pair != (0, 0) and same(product(source[pair[0] : i]), product(target[pair[1] : j]))
+        )
+        first, second = next(evident, None) or next(known, (0, 0))
         result = [*_digits(index[first:i], source[first:i], target[second:j]), *result]
         i, j = first, second
     return tuple(result)

@@ -34,7 +34,11 @@ from ....formulas.terms import FALSE, TRUE, Argument, Term
 from ....model.elements import ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..numbers import Int, Number, Real, choose, opposite, order, real
 from ..values import Bounded, Element, ElementType, Scope, TextSymbol, Value, applied, is_truth, same_truth
+from .known import fits
 
+SIZE = "dim."
+"""The beginning of the names of sizes."""
+STEP = "$"
 FREE = ("@.free", "@.one")
 """The heads of elements that the text leaves open."""
 
@@ -42,10 +46,11 @@ FREE = ("@.free", "@.one")
 @dataclass(slots=True)
 class Terms:
     """The algebra. serial: of the elements of which nothing is known. reads: the symbols of elements as numbers, with the
-    element type and the input.
+    element type and the input. wide: somewhere 64 bits are taken to be enough for sizes and products of different sizes.
     """
 
     serial: int = 0
+    wide: bool = False
     reads: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     def literal(self, number: int | Fraction, kind: ElementType, scope: Scope) -> Element:
@@ -86,10 +91,21 @@ class Terms:
                 lifted = applied(scope, name, tuple(i for i in index if not isinstance(i, str)), "Int")
                 self.reads[lifted.op] = kind, name
                 return lifted
-            case Term("@.of", (str() as kind, number)) if kind in ("int64", "uint64") and _is_size(number):
-                return number if not isinstance(number, str) else None
+            case Term("@.of", ("int64", int() | Term() as number)) if self._fits(number):
+                return number
             case _:
                 return None
+
+    def _fits(self, number: Int) -> bool:
+        """An element of type int64 has the number: a literal or an attribute, or one made of sizes as `known` says."""
+        if isinstance(number, int):
+            return -(1 << 63) <= number < 1 << 63
+        if not number.args and "!" not in number.op and not number.op.startswith(STEP):
+            return True
+        if not (_of_sizes(number) and fits(number, "int64", {})):
+            return False
+        self.wide = True
+        return True
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """A function, not computed."""
@@ -144,9 +160,9 @@ class Terms:
                     return Term("@.bit", ("bool", argument))
                 return chosen(argument, numeral(1, kind.name), numeral(0, kind.name))
             case Term(name, index) if name in self.reads and kind.name in INTEGERS:
-                own, tensor = self.reads[name]
-                read = Term("@.read", (own, tensor, *index))
-                return read if own == kind.name else Term("@.cast", (kind.name, own, read))
+                stored, tensor = self.reads[name]
+                read = Term("@.read", (stored, tensor, *index))
+                return read if stored == kind.name else Term("@.cast", (kind.name, stored, read))
             case Term("ite", (Term() as condition, int() | Term() as a, int() | Term() as b)):
                 return chosen(condition, self._cast(kind, a, scope), self._cast(kind, b, scope))
             case str() | TextSymbol():
@@ -289,8 +305,10 @@ def _plain(number: int | Fraction, kind: str) -> bool:
     return whole and known is not None and kind in INTEGERS and known[0] <= number <= known[1]
 
 
-def _is_size(number: Argument) -> bool:
-    """A size of an axis of an input, or a small number: it is kept in 64 bits."""
-    return (isinstance(number, Term) and not number.args and number.op.startswith("size.")) or (
-        isinstance(number, int) and 0 <= number < 1 << 31
-    )
+def _of_sizes(term: Argument) -> bool:
+    """Nothing but sizes of axes of inputs occurs."""
+    if not isinstance(term, Term):
+        return isinstance(term, int)
+    if not term.args:
+        return term.op.startswith(SIZE)
+    return term.op in ("+", "*", "div", "mod", "ite") and all(map(_of_sizes, term.args[term.op == "ite" :]))
