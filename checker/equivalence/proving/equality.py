@@ -17,6 +17,7 @@ from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from . import axioms, reals, scalars
 from .asking import Asker
+from .comparison import TRUTHS, is_element
 
 DEPTH = 60
 """So many alternatives are taken apart, one within the other."""
@@ -63,7 +64,7 @@ class Equality:
             if not found:
                 self._fail("not shown to be equal over the reals", left, right)
             return found
-        if self._alike(left, right, facts):
+        if self.alike(left, right, facts):
             return True
         if scalars.decided(self, left, right, facts):
             return True
@@ -116,7 +117,7 @@ class Equality:
 
     # ---- The same head ------------------------------------------------------------------------
 
-    def _alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+    def alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The heads are the same, and the arguments."""
         if left.op != right.op or len(left.args) != len(right.args):
             return False
@@ -273,17 +274,6 @@ def _int(argument: Argument) -> int | Term:
 
 
 REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "@.real"})
-TRUTHS = frozenset(
-    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
-    | {"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"}
-)
-
-
-def is_element(term: Term) -> bool:
-    """True of a term that stands for an element."""
-    if term.op in ("@+", "@-", "@*", "@/"):
-        return True
-    return term.op.startswith("@.") and term.op not in TRUTHS and term.op not in ("@.int", "@.real", "@.place")
 
 
 def _opens(term: Argument) -> bool:

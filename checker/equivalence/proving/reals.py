@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sonnx.semantics.formulas.terms import TRUE, Argument, Term
 from sonnx.semantics.model.elements import FLOATS
@@ -18,9 +17,7 @@ from sonnx.semantics.operators.symbolic.numbers import both, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from .asking import mentions
-
-if TYPE_CHECKING:
-    from .equality import Equality
+from .comparison import Comparison, is_element
 
 LAWS = (
     "over the reals: polynomials, with inverses of what is not 0 and roots of what is not negative",
@@ -57,7 +54,7 @@ class Atom:
 class Reals:
     """The normal forms of one comparison. divisors, roots: what the side divides by and takes roots of."""
 
-    equality: Equality
+    equality: Comparison
     atoms: list[Atom] = field(default_factory=list)
     known: dict[tuple[Term, tuple[Term, ...]], int] = field(default_factory=dict)
     divisors: list[Sum] = field(default_factory=list)
@@ -192,8 +189,6 @@ class Reals:
         return all(self._same_argument(a, b, facts) for a, b in zip(left.args, right.args, strict=True))
 
     def _same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
-        from .equality import is_element
-
         if left == right:
             return True
         if isinstance(left, Term) and isinstance(right, Term) and is_element(left) and is_element(right):
@@ -269,7 +264,7 @@ class Reals:
             return True
         return any(self._depends(n, symbols) for key, _ in atom.of for n, _ in key)
 
-    # ---- Equality -------------------------------------------------------------------------------
+    # ---- Comparison -------------------------------------------------------------------------------
 
     def cleared(self, difference: Sum) -> Sum:
         """The difference times all that it is divided by."""
@@ -327,7 +322,7 @@ def key_of(a: Sum) -> Key:
     return tuple(sorted(a.items()))
 
 
-def same(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+def same(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
     """The elements are equal over the reals, and the right one is defined where the left one is."""
     reals = Reals(equality)
     try:

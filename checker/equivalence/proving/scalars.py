@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sonnx.semantics.formulas.terms import FALSE, Argument, Term
 from sonnx.semantics.model.elements import BITS, limits
 
 from ...smt.solver import Session
 from . import axioms
-
-if TYPE_CHECKING:
-    from .equality import Equality
+from .comparison import Comparison
 
 FORMATS = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 """The bits of exponent and significand."""
@@ -55,7 +52,7 @@ class Opaque(Exception):  # noqa: N818 - no error: the element is none that the 
 class Script:
     """A question under construction. same: whether two opaque elements are one."""
 
-    equality: Equality | None
+    equality: Comparison | None
     facts: tuple[Term, ...]
     lines: list[str] = field(default_factory=list)
     names: dict[Term, str] = field(default_factory=dict)
@@ -89,12 +86,7 @@ class Script:
             return self.names[term]
         equality = self.equality
         for other, its in self.kinds.items() if equality is not None else ():
-            if (
-                equality is not None
-                and its == kind
-                and other.op == term.op
-                and equality._alike(other, term, self.facts)
-            ):
+            if equality is not None and its == kind and other.op == term.op and equality.alike(other, term, self.facts):
                 self.names[term] = self.names[other]
                 return self.names[term]
         name = self.names[term] = f"x{len(self.names)}"
@@ -300,7 +292,7 @@ def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) ->
     return _answers[text] == "unsat"
 
 
-def decided(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
     """The solver shows that two elements are the same."""
     script = Script(equality, facts)
     try:
@@ -320,14 +312,14 @@ OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})
 """Elements of which the solver knows nothing, so that two different ones are not the same but by facts."""
 
 
-def impossible(equality: Equality, facts: tuple[Term, ...]) -> bool:
+def impossible(equality: Comparison, facts: tuple[Term, ...]) -> bool:
     """The facts about elements contradict each other."""
     script = Script(equality, facts)
     told = _told(script, facts)
     return bool(told) and _refuted(script, told, EFFORT // 8)
 
 
-def entailed(equality: Equality, facts: tuple[Term, ...], goal: Term) -> bool:
+def entailed(equality: Comparison, facts: tuple[Term, ...], goal: Term) -> bool:
     """Facts about elements entail a formula about elements."""
     if goal == FALSE or not _about_elements(goal) or _quantified(goal):
         return False

@@ -267,7 +267,8 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         index, sizes = cast("tuple[Int, ...]", position.args[:half]), position.args[half:]
         if list(sizes) == shape:
             return index
-        if scope.run.folded is not None and scope.knows(equal(digits.product(cast("tuple[Int, ...]", sizes)), _size(shape))):
+        as_many = equal(digits.product(cast("tuple[Int, ...]", sizes)), _size(shape))
+        if scope.run.folded is not None and scope.knows(as_many):
             # That an index is read says that no size is 0.
             known = scope.under(*(at_most(1, n) for n in (*sizes, *shape) if not isinstance(n, str)))
             return digits.converted(

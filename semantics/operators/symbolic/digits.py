@@ -1,4 +1,4 @@
-"""The smt interpretation of operators, positions in row-major order: an index below one shape as an index below another.
+"""The smt interpretation of operators, positions in row-major order: an index below a shape as one below another.
 
 A position below a product of sizes has digits, one for each size. Where the products of the last sizes of two shapes
 agree, so do the positions below them and those above, so that each group of sizes is converted for itself.

@@ -18,8 +18,8 @@ An element is a term in solver-neutral form, its type the first argument where i
   @.unknown KIND k            an element of which nothing is known, not even that it is the same one twice
 
 Bools over elements: @= @< @<= KIND a b, @.truth, @.is_nan, @.is_infinite a, @.casts KIND FROM a. Exact numbers over
-elements: @.int, @.real a, @.place NAME (n symbols, n sizes) guard body start. Nothing is computed here that rounding could
-change.
+elements: @.int, @.real a, @.place NAME (n symbols, n sizes) guard body start. Nothing is computed here that rounding
+could change.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ FREE = ("@.free", "@.one")
 
 @dataclass(slots=True)
 class Terms:
-    """The algebra. serial: of the elements of which nothing is known. reads: the symbols of elements as numbers, with the
-    element type and the input. wide: somewhere 64 bits are taken to be enough for sizes and products of different sizes.
+    """The algebra. serial: of the elements of which nothing is known. reads: the symbols of elements as numbers, with
+    the element type and the input. wide: somewhere 64 bits are taken to be enough for sizes and products of different
+    ones.
     """
 
     serial: int = 0
