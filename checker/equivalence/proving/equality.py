@@ -15,8 +15,9 @@ from sonnx.semantics.operators.symbolic.elements.terms import FREE
 from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
-from . import axioms, scalars
+from . import axioms, reals, scalars
 from .asking import Asker
+from .comparison import TRUTHS, is_element
 
 DEPTH = 60
 """So many alternatives are taken apart, one within the other."""
@@ -35,6 +36,7 @@ class Equality:
     index: tuple[Term, ...]
     laws: dict[str, None] = field(default_factory=dict)
     refined: bool = False
+    real: bool = False
     steps: int = 0
     kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
     reason: str = ""
@@ -57,7 +59,12 @@ class Equality:
         if _opens(left) or _opens(right):
             self._fail("an element that the text leaves open", left, right)
             return False
-        if self._alike(left, right, facts):
+        if self.real and top:
+            found = reals.same(self, left, right, facts)
+            if not found:
+                self._fail("not shown to be equal over the reals", left, right)
+            return found
+        if self.alike(left, right, facts):
             return True
         if scalars.decided(self, left, right, facts):
             return True
@@ -80,7 +87,7 @@ class Equality:
         self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]
     ) -> Term:
         """The term with numerals for the elements that the facts say are these."""
-        if term.op == "e.read":
+        if term.op == "@.read":
             for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
                 pairs = zip(read.args[2:], term.args[2:], strict=True)
                 if self.entails(facts, both(*(equal(_int(a), _int(b)) for a, b in pairs))):
@@ -110,7 +117,7 @@ class Equality:
 
     # ---- The same head ------------------------------------------------------------------------
 
-    def _alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+    def alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The heads are the same, and the arguments."""
         if left.op != right.op or len(left.args) != len(right.args):
             return False
@@ -120,9 +127,9 @@ class Equality:
         return found
 
     def _same_arguments(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
-        if left.op == "e.fold":
+        if left.op == "@.fold":
             return self.same_fold(left, right, facts)
-        if left.op in ("e+", "e*") and left.args[0] == right.args[0]:
+        if left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0])):
             _, a, b = left.args
             _, c, d = right.args
             pairs = [((a, c), (b, d)), ((a, d), (b, c))]
@@ -133,6 +140,10 @@ class Equality:
                     return True
             return False
         return all(self.same_argument(x, y, facts) for x, y in zip(left.args, right.args, strict=True))
+
+    def _numbers(self, kind: str) -> bool:
+        """The type is one of those for which the laws are shown."""
+        return set(self.kinds.get(kind, (kind,))) <= set(axioms.NUMBERS)
 
     def same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
         """Arguments of two elements with one head: texts, numbers, conditions or elements."""
@@ -210,17 +221,17 @@ class Equality:
 
     def _open(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The left element is open, at this index for itself: whatever the right one is, it may be."""
-        place = left.args[2:] if left.op == "e.free" else left.args[3:]
+        place = left.args[2:] if left.op == "@.free" else left.args[3:]
         if not self._own(place, facts):
             self._fail("an element that the text leaves open, perhaps for several places at once", left, right)
             return False
-        if left.op == "e.free":
-            if right.op != "e.free" or not self._own(right.args[2:], facts):
+        if left.op == "@.free":
+            if right.op != "@.free" or not self._own(right.args[2:], facts):
                 self.refined = True
             return True
         _, one, other, *_ = left.args
         assert isinstance(one, Term) and isinstance(other, Term)
-        if right.op == "e.one" and self._own(right.args[3:], facts):
+        if right.op == "@.one" and self._own(right.args[3:], facts):
             _, third, fourth, *_ = right.args
             for pair in ((one, third), (other, fourth)), ((one, fourth), (other, third)):
                 if all(self.same_argument(a, b, facts) for a, b in pair):
@@ -248,8 +259,8 @@ def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, T
     for fact in facts:
         match fact:
             case Term(
-                "e=", (str() as kind, Term("e.read", (_, str() as name, *_)) as read, Term("e.num") as value)
-            ) | Term("e=", (str() as kind, Term("e.num") as value, Term("e.read", (_, str() as name, *_)) as read)) if (
+                "@=", (str() as kind, Term("@.read", (_, str() as name, *_)) as read, Term("@.num") as value)
+            ) | Term("@=", (str() as kind, Term("@.num") as value, Term("@.read", (_, str() as name, *_)) as read)) if (
                 value.args[1] not in ("0", "-0.0", "nan")
             ):
                 known.setdefault((kind, name), []).append((read, value))
@@ -262,39 +273,25 @@ def _int(argument: Argument) -> int | Term:
     return Term(argument) if isinstance(argument, str) else argument
 
 
-REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "e.real"})
-TRUTHS = frozenset(
-    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
-    | {"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"}
-)
-
-
-def is_element(term: Term) -> bool:
-    """True of a term that stands for an element."""
-    return (
-        (term.op.startswith("e.")
-        and term.op not in TRUTHS
-        and term.op not in ("e.int", "e.real", "e.place"))
-        or (term.op in ("e+", "e-", "e*", "e/"))
-    )
+REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "@.real"})
 
 
 def _opens(term: Argument) -> bool:
     """Something in the term is open."""
-    return isinstance(term, Term) and (term.op in (*FREE, "e.unknown") or any(map(_opens, term.args)))
+    return isinstance(term, Term) and (term.op in (*FREE, "@.unknown") or any(map(_opens, term.args)))
 
 
 def _condition(term: Argument, *, top: bool = True) -> Term | None:
     """The condition of an alternative that no fold is around: it is taken apart."""
     if not isinstance(term, Term):
         return None
-    if term.op == "e.ite" or term.op == "ite":
+    if term.op == "@.ite" or term.op == "ite":
         condition = term.args[0]
         inner = _condition(condition)
         return inner if inner is not None else condition if isinstance(condition, Term) else None
-    if term.op in ("e.fold", "e.place", "forall", "exists", "e.cast") and not top:
+    if term.op in ("@.fold", "@.place", "forall", "exists", "@.cast") and not top:
         return None
-    if term.op in ("e.fold", "e.place", "forall", "exists"):
+    if term.op in ("@.fold", "@.place", "forall", "exists"):
         return None
     for part in term.args:
         found = _condition(part, top=False)
@@ -312,7 +309,7 @@ def decided(term: Term, condition: Term, holds: bool) -> Term:
 def _decided(term: Argument, condition: Term, holds: bool) -> Argument:
     if not isinstance(term, Term) or not term.args:
         return term
-    if term.op in ("e.ite", "ite") and term.args[0] == condition:
+    if term.op in ("@.ite", "ite") and term.args[0] == condition:
         return _decided(term.args[1 if holds else 2], condition, holds)
     if term == condition:
         return TRUE if holds else FALSE
@@ -342,24 +339,24 @@ def shown(term: Argument, limit: int = 160) -> str:
 
 def _written(term: Argument) -> str:
     match term:
-        case Term("e.read", (_, name, *index)):
+        case Term("@.read", (_, name, *index)):
             return f"{name}[{', '.join(map(_written, index))}]"
-        case Term("e.num", (_, value)):
+        case Term("@.num", (_, value)):
             return str(value)
-        case Term("e+" | "e-" | "e*" | "e/" | "e<" | "e<=" | "e=" as op, (_, a, b)):
+        case Term("@+" | "@-" | "@*" | "@/" | "@<" | "@<=" | "@=" as op, (_, a, b)):
             return f"({_written(a)} {op[1:]} {_written(b)})"
         case Term("+" | "*" | "<=" | "=" | "div" | "mod" as op, args):
             return f"({f' {op} '.join(map(_written, args))})"
-        case Term("e.f", (name, _, *args)):
+        case Term("@.f", (name, _, *args)):
             return f"{name}({', '.join(map(_written, args))})"
-        case Term("e.fold", (name, _, _, _, body, _)):
+        case Term("@.fold", (name, _, _, _, body, _)):
             return f"{name}({_written(body)})"
-        case Term("e.ite" | "ite", (c, a, b)):
+        case Term("@.ite" | "ite", (c, a, b)):
             return f"(if {_written(c)} then {_written(a)} else {_written(b)})"
         case Term("not", (inner,)):
             return f"not {_written(inner)}"
         case Term(op, ()):
-            return op.removeprefix("size.").replace("len.", "length of ").replace("given.", "given ")
+            return op.removeprefix("dim.").replace("len.", "length of ").replace("given.", "given ")
         case Term(op, args):
             return f"{op}({', '.join(map(_written, args))})"
         case _:

@@ -321,7 +321,8 @@ def _as_term(it: Fold) -> Value | None:
     depth = sum(name.startswith(STEP) for name in it.scope.bound)
     names = tuple(f"{STEP}{depth + k}" for k in range(len(it.sizes)))
     it.scope.run.symbols |= dict.fromkeys(names, (0, "Int"))
-    symbols, env, rest = tuple(map(Term, names)), {}, list(map(Term, names))
+    symbols, rest = tuple(map(Term, names)), list(map(Term, names))
+    env: dict[Name, Value] = {}
     for axis in it.axes:
         env |= axis.env(rest[: len(axis.sizes)])
         del rest[: len(axis.sizes)]
@@ -337,8 +338,7 @@ def _as_term(it: Fold) -> Value | None:
         return None
     start = it.first()
     first = None if start is None else element(start, value.type, it.scope)
-    made = folded(it.name, symbols, it.sizes, guard, value, first, it.scope)
-    return made
+    return folded(it.name, symbols, it.sizes, guard, value, first, it.scope)
 
 
 def is_short(it: Fold) -> bool:

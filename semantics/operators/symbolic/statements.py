@@ -363,8 +363,9 @@ def tensor(
         raise Bounded(f"{statement.span}: a tensor of an open number of axes in a list")
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole or scope.run.lazy:
-        read = _placed(_by_name(body, found, scope.env, kind), scope) if scope.run.folded else _by_name(body, found, scope.env, kind)
-        return Array(name, shape, remembered(read), kind or ElementType(""))
+        read = _by_name(body, found, scope.env, kind)
+        placed = read if scope.run.folded is None else _placed(read, scope)
+        return Array(name, shape, remembered(placed), kind or ElementType(""))
     value = _anywhere(body, found, scope)
     if value is None or isinstance(value, Element):
         typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
@@ -556,7 +557,8 @@ def composed(
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
     several = any(port.mark == "*" for port in operator.outputs)
     spare = 0 if several else max(0, len(operator.outputs) - count)
-    inner = scope.among({**asked(operator, (True,) * count + (False,) * spare), **_types(operator, ports), **opening(operator, ports, stated)})
+    wanted = asked(operator, (True,) * count + (False,) * spare)
+    inner = scope.among({**wanted, **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
     meaning = Meaning(operator, {}, assume, dimensions, span)
