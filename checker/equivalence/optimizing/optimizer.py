@@ -75,7 +75,9 @@ def optimize(
     seed for another order of the rules. Raises UnknownRule, and ModelError for a model that is not well-formed or
     cannot be raised.
     """
-    check_well_formed(model)
+    wrong = check_well_formed(model)
+    if wrong is not None:
+        raise ModelError(f"the model is not well-formed, so it has no runs to be kept: {wrong.message}")
     if fixed:
         model = with_fixed_values(model)
     known = proofs() if proved is None else proved

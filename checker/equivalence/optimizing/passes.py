@@ -107,7 +107,7 @@ def _fire(
         right = replacement(view, match)
     except Unfit:
         return None
-    if smaller and not _is_smaller(open_, match, right):
+    if smaller and not _is_smaller(open_, match, right) and not _is_spelled_out(open_, match, right):
         return None
     return _replace(open_, n, match, right, log)
 
@@ -135,6 +135,18 @@ def _is_smaller(open_: OpenModel, match: Match, right: Replacement) -> bool:
         )
         made.append(stored)
     return made.count(False) < len(gone)
+
+
+def _is_spelled_out(open_: OpenModel, match: Match, right: Replacement) -> bool:
+    """The same operator on the same tensors, which states more attributes: each can be stated once."""
+    (n, *others), made = match.nodes, right.nodes
+    if others or len(made) != 1 or not isinstance(n, int):
+        return False
+    node = open_.nodes[n]
+    same = open_.definition(n) is match.pattern.applications[0].operator and made[0].version == node.version
+    name = made[0].operator == match.pattern.applications[0].operator.name
+    read = made[0].inputs == GraphView(open_, node.graph).inputs(n)
+    return same and name and read and made[0].attributes.keys() > node.attributes.keys()
 
 
 def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log: Log) -> list[NodeId] | None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path as File
 
 import pytest
 from click.testing import CliRunner
 from definition_mutations import elaborated, mutations
+from sampling import left
 from sonnx.checker.commands.definedness import definedness
 from sonnx.checker.definedness.proving import (
     OPEN,
@@ -26,6 +28,7 @@ from sonnx.semantics.operators.symbolic.definedness import Instance, Path, explo
 from sonnx.semantics.operators.symbolic.numbers import equal
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.parse import parse
+from sonnx.spec.language.printer import print_declaration
 from sonnx.spec.language.syntax import Operator
 from sonnx.spec.library import specification
 from tables import table
@@ -81,6 +84,57 @@ def test_a_mistake_beyond_four_axes_or_three_entries_is_refuted(
     assert found[kind].status == REFUTED
     if symbol:
         assert found[kind].values[symbol] == str(number)
+
+
+WITHIN = [
+    ("sum(j < len(d)) product([j for k < len(d)])", 1),
+    left(("sum(j < len(d)) product([k + j + 1 for k < len(d)])", 8)),
+    left(("sum(j < len(d)) product([j, j + 1])", 2)),
+    left(("sum(j < len(d)) sum(k < len(d)) j", 2)),
+    left(("sum(j < len(d)) len([k for k < len(d) if k < j])", 1)),
+    left(("sum(j < len(d)) find(j, [k for k < len(d)])", 1)),
+    left(("sum(j < len(d)) sorted([j + k for k < len(d)])[1]", 3)),
+    left(("sum(j < len(d)) (last(k < len(d) if k < j from 5) k)", 5)),
+    left(("sum(j < len(d)) (max(k < len(d)) (k - j))", 1)),
+    left(("product([last(k < len(d) if k <= j from 7) (k + 1) for j < len(d)])", 2)),
+]
+"""Numbers in which a list or fold depends on the place within another one, with their values where d has two axes."""
+
+
+@pytest.mark.parametrize(("number", "value"), WITHIN)
+def test_a_list_or_fold_within_another_one_depends_on_the_place(number: str, value: int) -> None:
+    """Taken for the same everywhere, it would prove that the number is another one and the divisor not 0."""
+    let = f"let z = {number}"
+    statements = f'require two: len(d) = 2 "Two."\n  {let}\n  Y[i... < d] = X[i + 0 * (1 div (z - {value}))]'
+    assert "divisor" in {finding.kind for finding in every(operator_of(statements), 0.3).findings}
+
+
+MISTAKES = [
+    ("Split-18", "total(front(sizes, p))", "total(front(sizes, if p = 4 then 5 else p))"),
+    ("Max-8", "j < r) (padded", "j < r if j < 5) (padded"),
+    ("Reshape-14", "s[j] >= -1", "(j = 4 or s[j] >= -1)"),
+    left(("Concat-4", "for p < len(inputs)]", "+ (if p = 5 then 1 else 0) for p < len(inputs)]")),
+    left(("Concat-4", "all(p < len(inputs)) (put", "all(p < len(inputs) if p < 4) (put")),
+    left(("Transpose-1", 'range(len(d)) "', '[if k = 5 then 4 else k for k < len(d)] "')),
+    left(("GatherND-12", "j... < p, l < w)", "j... < p, l < w if l != 4)")),
+    left(("Slice-10", "(given_steps[j] != 0)", "(j = 4 or given_steps[j] != 0)")),
+    left(("com.microsoft::MatMulNBits-1", "s = [N, blocks] or", "s = [N, 1, blocks - 1] or")),
+]
+"""A definition, a part of its text, and another one that is wrong at 5 axes or entries and more."""
+
+
+@pytest.mark.parametrize(("name", "right", "wrong"), MISTAKES)
+def test_a_mistake_in_a_text_beyond_four_axes_is_not_proved(name: str, right: str, wrong: str) -> None:
+    written = re.sub(r"\s+", " ", print_declaration(specification().written(named(name))))
+    assert right in written
+    (declaration,) = parse(written.replace(right, wrong), "any").declarations
+    assert isinstance(declaration, Operator)
+    assert bounded(every(elaborated(declaration).cores[0], 0.3)) != ""
+
+
+@pytest.mark.parametrize("name", ["Split-18", "Max-8", *(left(name) for name in ("Reshape-14", "Concat-4"))])
+def test_a_text_without_the_mistake_is_proved(name: str) -> None:
+    assert bounded(every(named(name))) == ""
 
 
 def test_flatten_with_a_divisor_that_is_0_at_five_axes_is_proved_up_to_four_axes_only() -> None:
