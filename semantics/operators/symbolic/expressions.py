@@ -29,6 +29,7 @@ from .values import (
     Open,
     Row,
     Scope,
+    TextSymbol,
     Value,
     arithmetic,
     branch,
@@ -187,6 +188,29 @@ def _ite(core: Core, scope: Scope) -> Value:
     condition, then, other = core.parts
     asked = truth(condition, scope)
     return branch(asked, lambda inner: evaluate(then, inner), lambda inner: evaluate(other, inner), scope)
+
+
+CASED = SYMBOLIC.rules["case"]
+"""The shared rule, for texts that are told apart by cases."""
+
+
+@rule("case")
+def _case(core: Core, scope: Scope) -> Value:
+    """An entry of a list of texts is told apart by its code: one value out of those of all arms, without cases."""
+    subject, *bodies = core.parts
+    if not scope.run.every or not isinstance(text := evaluate(subject, scope), TextSymbol) or text.code is None:
+        return CASED(core, scope)
+
+    def arm(position: int, here: Scope) -> Value:
+        if position == len(bodies):
+            raise _undefined("case", core.span, here, text.name)
+        body, labels = bodies[position], core.labels[position]
+        if not labels:
+            return evaluate(body, here)
+        same = either(*(relate("=", text, label, here) for label in labels))
+        return branch(same, lambda inner: evaluate(body, inner), lambda inner: arm(position + 1, inner), here)
+
+    return arm(0, scope)
 
 
 # ---- Arithmetic -------------------------------------------------------------------------------
