@@ -507,16 +507,19 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     return found
 
 
-def _type_of(value: Value) -> ElementType:
+def _type_of(value: Value, scope: Scope) -> ElementType:
     """The type of a tensor; of a sequence or optional one that its entries give."""
     if type(value) is tuple:
-        return ElementType("_".join(("list", *(_type_of(item).name for item in value))))
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in value))))
+    if isinstance(value, Row):
+        parts = (part.entry(rows.PROBE, scope) if part.value is None else part.value for part in value.parts)
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in parts))))
     return type_of(value)
 
 
 def _content(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
     (value,) = arguments
-    return value if type(value) is tuple else content(value)
+    return value if type(value) is tuple or isinstance(value, Row) else content(value)
 
 
 def _type_holding(word: str) -> Primitive:
@@ -536,7 +539,7 @@ def _map_of(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
 
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
-    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
+    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, scope: _type_of(arguments[0], scope),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "map_of": _map_of,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,

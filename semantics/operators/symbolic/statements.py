@@ -310,7 +310,7 @@ def _port(operator: CoreOperator, name: str) -> Port:
 
 def _result(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     value = evaluate(statement.body, scope)
-    if not isinstance(value, Array | Field | Listed | Unranked) and type(value) is not tuple:
+    if not isinstance(value, Array | Field | Listed | Unranked | Row) and type(value) is not tuple:
         raise InternalError(f"{statement.span}: no tensor, sequence or optional")
     return scope, replace(meaning, outputs={**meaning.outputs, statement.name: value})
 
