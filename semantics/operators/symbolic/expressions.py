@@ -37,6 +37,7 @@ from .values import (
     decide,
     demand,
     entries,
+    fixed_value,
     merge,
     negative,
     relate,
@@ -77,10 +78,19 @@ def _undefined(kind: str, span: Span, scope: Scope, about: str = "") -> Dead:
     return Dead()
 
 
+def _entries(value: Value, scope: Scope) -> tuple[Value, ...]:
+    """The entries of a list, also of one of an open length that a requirement fixes."""
+    if isinstance(value, Row) and isinstance(length := rows.length_of(value), Term):
+        count = fixed_value(scope, length)
+        if count is not None:
+            return tuple(rows.entry(value, k, scope) for k in range(count))
+    return entries(value, scope)
+
+
 ANSWERS: Answers[Scope, Value] = Answers(
     truth=lambda value: TRUE if value else FALSE,
     text=lambda value, scope: settle_text(scope, value),
-    entries=lambda value, _core, scope: entries(value, scope),
+    entries=lambda value, _core, scope: _entries(value, scope),
     below=lambda value, scope: range(settle(scope, whole(value), LENGTHS)),
     where=_where,
     primitive=calls.call,
