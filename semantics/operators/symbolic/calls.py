@@ -267,11 +267,7 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
     else:
         contract(scope, span, within(position, _size(shape)), "unflatten")
     if scope.run.whole:
-        indices: list[Value] = []
-        for size in reversed(shape):
-            indices.append(floor_mod(position, size))
-            position = floor_div(position, size)
-        return tuple(reversed(indices))
+        return _place_of(position, shape)
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
     axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
@@ -316,8 +312,9 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
     """The elements as a list, of a tensor with an open number of elements where ranks are open."""
     size: Int
     read: rows.Entry
-    if isinstance(source, Array) and scope.run.every and len(source.shape) == 1 and isinstance(source.shape[0], Term):
-        size, read = source.shape[0], lambda k, here: source.read((k,), here)
+    if isinstance(source, Array) and scope.run.every and any(isinstance(extent, Term) for extent in source.shape):
+        array, size = source, _size(source.shape)
+        read = lambda k, here: array.read(_place_of(k, array.shape), here)  # noqa: E731
     elif isinstance(source, Field):
         field, axes = source, rows.length_of(source.shape)
         size = rows.product_of(field.shape, scope)
@@ -330,6 +327,15 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
         return here.run.algebra.lift(sort, item, here) if isinstance(item, Element) else item
 
     return Row((rows.block(size, lifted, scope),))
+
+
+def _place_of(position: Int, shape: Sequence[Int]) -> tuple[Int, ...]:
+    """The index at a position among all, row-major."""
+    indices: list[Int] = []
+    for size in reversed(shape):
+        indices.append(floor_mod(position, size))
+        position = floor_div(position, size)
+    return tuple(reversed(indices))
 
 
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
