@@ -201,9 +201,9 @@ MANY = len(RANKS)
 
 def admitted(ends: Sequence[Path], prover: Prover) -> tuple[str, ...]:
     """The numbers of axes at which a definition can be used, for each name none of whose numbers is `MANY` or more."""
-    symbols = {name for path in ends for name, (arity, _) in path.symbols.items() if name.startswith("axes.") and not arity}
+    symbols = {name: arity for path in ends for name, (arity, _) in path.symbols.items()}
     words = []
-    for name in sorted(symbols):
+    for name in sorted(name for name, arity in symbols.items() if name.startswith("axes.") and arity == 0):
         axes = Term(name)
         if any(_holds_with(path, at_most(MANY, axes), prover) for path in ends):
             continue

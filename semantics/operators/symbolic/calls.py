@@ -331,11 +331,11 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
 
 def _place_of(position: Int, shape: Sequence[Int]) -> tuple[Int, ...]:
     """The index at a position among all, row-major."""
-    indices: list[Int] = []
-    for size in reversed(shape):
-        indices.append(floor_mod(position, size))
+    inner: list[Int] = []
+    for size in reversed(shape[1:]):
+        inner.append(floor_mod(position, size))
         position = floor_div(position, size)
-    return tuple(reversed(indices))
+    return (position, *reversed(inner)) if shape else ()
 
 
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
@@ -545,7 +545,8 @@ def _map_of(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
 
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
-    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, scope: _type_of(arguments[0], scope),
+    "values": _values, "rationals": _rationals,
+    "type_of": lambda arguments, _span, scope: _type_of(arguments[0], scope),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "map_of": _map_of,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
