@@ -278,11 +278,7 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
     else:
         contract(scope, span, within(position, _size(shape)), "unflatten")
     if scope.run.whole:
-        indices: list[Value] = []
-        for size in reversed(shape):
-            indices.append(floor_mod(position, size))
-            position = floor_div(position, size)
-        return tuple(reversed(indices))
+        return _place_of(position, shape)
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
     axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
@@ -327,8 +323,9 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
     """The elements as a list, of a tensor with an open number of elements where ranks are open."""
     size: Int
     read: rows.Entry
-    if isinstance(source, Array) and scope.run.every and len(source.shape) == 1 and isinstance(source.shape[0], Term):
-        size, read = source.shape[0], lambda k, here: source.read((k,), here)
+    if isinstance(source, Array) and scope.run.every and any(isinstance(extent, Term) for extent in source.shape):
+        array, size = source, _size(source.shape)
+        read = lambda k, here: array.read(_place_of(k, array.shape), here)  # noqa: E731
     elif isinstance(source, Field):
         field, axes = source, rows.length_of(source.shape)
         size = rows.product_of(field.shape, scope)
@@ -341,6 +338,15 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
         return here.run.algebra.lift(sort, item, here) if isinstance(item, Element) else item
 
     return Row((rows.block(size, lifted, scope),))
+
+
+def _place_of(position: Int, shape: Sequence[Int]) -> tuple[Int, ...]:
+    """The index at a position among all, row-major."""
+    inner: list[Int] = []
+    for size in reversed(shape[1:]):
+        inner.append(floor_mod(position, size))
+        position = floor_div(position, size)
+    return (position, *reversed(inner)) if shape else ()
 
 
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
@@ -527,16 +533,19 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     return found
 
 
-def _type_of(value: Value) -> ElementType:
+def _type_of(value: Value, scope: Scope) -> ElementType:
     """The type of a tensor; of a sequence or optional one that its entries give."""
     if type(value) is tuple:
-        return ElementType("_".join(("list", *(_type_of(item).name for item in value))))
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in value))))
+    if isinstance(value, Row):
+        parts = (part.entry(rows.PROBE, scope) if part.value is None else part.value for part in value.parts)
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in parts))))
     return type_of(value)
 
 
 def _content(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
     (value,) = arguments
-    return value if type(value) is tuple else content(value)
+    return value if type(value) is tuple or isinstance(value, Row) else content(value)
 
 
 def _type_holding(word: str) -> Primitive:
@@ -556,7 +565,8 @@ def _map_of(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
 
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
-    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
+    "values": _values, "rationals": _rationals,
+    "type_of": lambda arguments, _span, scope: _type_of(arguments[0], scope),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "map_of": _map_of,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,
