@@ -25,6 +25,8 @@ ONNX_MODULES = {
     "semantics.model.loader.text",
     "semantics.model.loader.values",
     "semantics.model.type_protos",
+    # a model is written
+    "semantics.model.writing",
     # the machine as one of ONNX's backends
     "semantics.runtimes.backend",
     # inputs of a run in protobuf files

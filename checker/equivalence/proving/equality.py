@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.elements.terms import FREE
 from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
@@ -185,13 +186,12 @@ class Equality:
 
     def same_fold(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """Folds with as many steps along each index, of which the same take part with the same terms."""
-        _, kind, steps, guard, body, start = left.args
-        name, other_kind, other_steps, other_guard, other_body, other_start = right.args
+        _, kind, _, _, _, start = left.args
+        name, other_kind, _, _, _, other_start = right.args
         if name != left.args[0] or kind != other_kind:
             return False
-        assert isinstance(steps, Term) and isinstance(other_steps, Term)
-        assert isinstance(guard, Term) and isinstance(other_guard, Term)
-        assert isinstance(body, Term) and isinstance(other_body, Term)
+        steps, guard, body = map(term_of, left.args[2:5])
+        other_steps, other_guard, other_body = map(term_of, right.args[2:5])
         half = len(steps.args) // 2
         if steps.args[:half] != other_steps.args[:half]:
             return False
@@ -229,8 +229,7 @@ class Equality:
             if right.op != "@.free" or not self._own(right.args[2:], facts):
                 self.refined = True
             return True
-        _, one, other, *_ = left.args
-        assert isinstance(one, Term) and isinstance(other, Term)
+        one, other = map(term_of, left.args[1:3])
         if right.op == "@.one" and self._own(right.args[3:], facts):
             _, third, fourth, *_ = right.args
             for pair in ((one, third), (other, fourth)), ((one, fourth), (other, third)):
@@ -251,6 +250,13 @@ class Equality:
         same = both(*(equal(_int(a), _int(replaced_argument(a, renamed))) for a in place))
         goal = both(*(equal(a, b) for a, b in renamed.items()))
         return self.asker.entails((*facts, *there, same), goal, symbols)
+
+
+def term_of(argument: Argument) -> Term:
+    """The argument, which is a term. Raises InternalError for any other one."""
+    if isinstance(argument, Term):
+        return argument
+    raise InternalError(f"{argument!r} is no term")
 
 
 def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, Term]]]:

@@ -13,7 +13,7 @@ from ...errors import InternalError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term
 from ...model.elements import BITS, CODES, ELEMENT_TYPES, FLOATS, INTEGERS, limits
 from ..reading import OF_STRINGS
-from . import digits, rows, selections
+from . import rows, selections
 from .numbers import (
     Int,
     Real,
@@ -252,9 +252,12 @@ def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         return reduce(
             lambda a, part: add(multiply(a, part[1]), part[0]), zip(index, shape, strict=True), cast("Int", 0)
         )
-    known = digits.flattened(index, shape) if scope.run.folded is not None else None
-    if known is not None:
-        return known
+    if scope.run.folded is not None:
+        from . import digits  # elements are seldom terms
+
+        known = digits.flattened(index, shape)
+        if known is not None:
+            return known
     return Term("flat", (*index, *shape)) if index else 0
 
 
@@ -267,14 +270,16 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         index, sizes = cast("tuple[Int, ...]", position.args[:half]), position.args[half:]
         if list(sizes) == shape:
             return index
-        as_many = equal(digits.product(cast("tuple[Int, ...]", sizes)), _size(shape))
+        as_many = equal(reduce(multiply, cast("tuple[Int, ...]", sizes)), _size(shape))
         if scope.run.folded is not None and scope.knows(as_many):
+            from . import digits
+
             # That an index is read says that no size is 0.
             known = scope.under(*(at_most(1, n) for n in (*sizes, *shape) if not isinstance(n, str)))
             return digits.converted(
                 index, cast("tuple[Int, ...]", sizes), shape, lambda a, b: a == b or known.knows(equal(a, b))
             )
-        contract(scope, span, equal(reduce(multiply, cast("tuple[Int, ...]", sizes)), _size(shape)), "unflatten")
+        contract(scope, span, as_many, "unflatten")
     else:
         contract(scope, span, within(position, _size(shape)), "unflatten")
     if scope.run.whole:
