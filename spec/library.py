@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any, TypeVar, cast
 
 from . import project
-from .elaborate.core import CoreOperator, Definition
+from .elaborate.core import CoreOperator, CoreRewrite, Definition
 from .elaborate.formulas import Cores, cores
 from .language.errors import SpecError
 from .language.syntax import (
@@ -27,6 +27,7 @@ from .language.syntax import (
     Operator,
     Profile,
     Property,
+    Rewrite,
     SortDeclaration,
     Transition,
     Written,
@@ -37,7 +38,9 @@ T = TypeVar("T")
 P = TypeVar("P")
 Place = tuple[str, int]
 """A file and a position among its declarations."""
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile, Contract)
+D = TypeVar(
+    "D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile, Contract, Rewrite
+)
 
 
 class Declared(Mapping[str, T]):
@@ -112,7 +115,8 @@ class Specification:
     """The declarations by name, in document order. `files` and `digests` (SHA-256 of the text) are by file name,
     relative to `spec/`. operators: the meanings of an operator, one for each range of versions, oldest first; meanings:
     the cores of these, each made when it is asked for. cores: those of all else.
-    added: the files that users add, by name and digest. contracts: of the operators that nothing here executes.
+    added: the files that users add, by name and digest. contracts: of the operators that nothing here executes. rules:
+    the cores of rewrites, by name.
     """
 
     files: Mapping[str, File]
@@ -127,6 +131,8 @@ class Specification:
     meanings: Meanings
     added: tuple[tuple[str, str], ...] = ()
     contracts: Mapping[str, Contract] = field(default_factory=dict)
+    rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
+    rules: Mapping[str, CoreRewrite] = field(default_factory=dict)
 
     def reason(self, name: str, version: int | None) -> str:
         """Why nothing here executes an operator that has a contract at this version; empty without one."""
@@ -155,8 +161,11 @@ def build(texts: Mapping[str, str]) -> Specification:
 
     same = digests == {name: digest for name, (digest, _) in ahead().units.items()}
     made: Mapping[str, CoreOperator]
+    rules: Mapping[str, CoreRewrite]
     if same:
         made = Declared({key: key for key in ahead().keys if key.count(" ") == 2}, ahead().core)
+        named_rules = {key.removeprefix("rewrite "): key for key in ahead().keys if key.startswith("rewrite ")}
+        rules = Declared(named_rules, ahead().core)
     else:
         from .elaborate.declarations import elaborate
 
@@ -164,6 +173,7 @@ def build(texts: Mapping[str, str]) -> Specification:
         if elaborated.errors:
             raise elaborated.errors[0]
         made = {key_of(core): core for core in elaborated.cores}
+        rules = {core.name: core for core in elaborated.rules}
 
     def named(kind: type[D]) -> Mapping[str, D]:
         return Declared(_places(units, kind), lambda places: cast("D", _at(units, places[-1])))
@@ -210,6 +220,8 @@ def build(texts: Mapping[str, str]) -> Specification:
         Declared(homes, operators),
         Meanings(made),
         contracts=named(Contract),
+        rewrites=named(Rewrite),
+        rules=rules,
     )
 
 
@@ -280,6 +292,8 @@ def extended(base: Specification, texts: Mapping[str, str]) -> Specification:
         Meanings(Joined({key_of(core): core for core in added.cores}, base.meanings.cores)),
         tuple((name, sha256(text)) for name, text in texts.items()),
         base.contracts,
+        Joined(added.rewrites, base.rewrites),
+        Joined({core.name: core for core in added.rules}, base.rules),
     )
 
 

@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from .elaborate import core
-from .elaborate.core import Binding, CoreOperator
+from .elaborate.core import Binding, CoreOperator, CoreRewrite
 from .elaborate.formulas import Cores
 from .language import syntax
-from .language.syntax import Constraint, FunctionDeclaration, Operator, Sort, Source, Span, Written
+from .language.syntax import Constraint, FunctionDeclaration, Operator, Rewrite, Sort, Source, Span, Written
 
 ROOT = Path(__file__).parent
 NAME = "parsed.json"
@@ -54,6 +54,7 @@ def file_names(root: Path = ROOT) -> tuple[str, ...]:
         *found("profiles/*.sonnx"),
         *found(f"{OPERATORS}**/*.sonnx"),
         *found("6-properties/*.sonnx"),
+        *found("7-transforms/*.sonnx"),
     )
 
 
@@ -210,11 +211,13 @@ def ahead() -> Ahead:
     return Ahead(units, cores.keys(), cache(lambda key: at(*cores[key])))
 
 
-def key_of(declared: FunctionDeclaration | Constraint | Operator | CoreOperator) -> str:
-    """The key of a declaration's core: `define broadcast`, `Constraint C1`, `Conv 11 21`."""
+def key_of(declared: FunctionDeclaration | Constraint | Operator | CoreOperator | Rewrite | CoreRewrite) -> str:
+    """The key of a declaration's core: `define broadcast`, `Constraint C1`, `Conv 11 21`, `rewrite PadConv`."""
     match declared:
         case FunctionDeclaration():
             return f"{declared.kind} {declared.name}"
+        case Rewrite() | CoreRewrite():
+            return f"rewrite {declared.name}"
         case Constraint():
             return f"Constraint {declared.name}"
         case _:
@@ -246,6 +249,7 @@ def write(texts: Mapping[str, str], folder: Path) -> Path:
         **{key_of(it): text.definition(it.name) for it in made.functions.values() if it.body is not None},
         **{key_of(it): text.formula(it.formula) for it in made.constraints.values() if it.phase == "static"},
         **{key_of(it): it for it in made.cores},
+        **{key_of(it): it for it in made.rules},
     }
     located = {key: put(value) for key, value in cores.items()}
     header = json.dumps([modules_digest(), listed, located], separators=(",", ":")).encode()

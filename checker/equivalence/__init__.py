@@ -1,4 +1,5 @@
-"""Equivalence of graphs: rules that rewrite them, and whether two models mean the same.
+"""When two graphs mean the same: rewrites matched against graphs, proved, and applied.
 
-The parts do not import from here.
+Each package below holds one of these. None of them knows an operator by name: what an operator is, and which rules
+there are, say the texts.
 """

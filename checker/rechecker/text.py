@@ -24,7 +24,10 @@ from .operators.text import Library, library, parser, unquoted
 
 Node = Tree[Token]
 STATED = re.compile(r"^(?:fact|define|inductive|constraint|fun)\s+([A-Za-z_]\w*)", re.MULTILINE)
-ROOTS = ("[1-4]*-*.sonnx", "primitives.sonnx", "profiles/*.sonnx", "5-operators/**/*.sonnx", "6-properties/*.sonnx")
+ROOTS = (
+    "[1-4]*-*.sonnx", "primitives.sonnx", "profiles/*.sonnx", "5-operators/**/*.sonnx", "6-properties/*.sonnx",
+    "7-transforms/*.sonnx",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

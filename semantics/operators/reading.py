@@ -155,8 +155,15 @@ def outputs(core: Core, context: C, count: int, table: formulas.Reading[C, V], a
     """The first outputs of an operator that the text applies."""
     inputs: list[V | None] = []
     attributes: dict[str, V] = {}
-    for label, part in zip(core.labels, core.parts, strict=True):
-        value: Any = None if part.head == "nothing" else table.meaning(part, context)
+    for label, written in zip(core.labels, core.parts, strict=True):
+        part, here = written, context
+        if written.head == "ite" and written.parts[2].head == "nothing":  # passed on, and perhaps absent
+            condition, held, nothing = written.parts
+            under = answers.where(condition, context)
+            part, here = (nothing, context) if under is None else (held, under)
+        value: Any = None if part.head == "nothing" else table.meaning(part, here)
+        if label and value is None:
+            continue
         if label:
             attributes[label[0]] = value
         elif type(value) is tuple:

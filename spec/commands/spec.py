@@ -134,7 +134,10 @@ def show(operator: str, version: int | None, as_written: bool) -> None:
 
 def _declared(library: Specification) -> dict[str, Declaration]:
     """The declarations other than operators and rule sets, by name."""
-    return {**library.sorts, **library.functions, **library.constraints, **library.transitions, **library.properties}
+    return {
+        **library.rewrites, **library.sorts, **library.functions, **library.constraints, **library.transitions,
+        **library.properties,
+    }  # fmt: skip
 
 
 def _print_declared(declared: Declaration, library: Specification) -> None:
@@ -288,6 +291,7 @@ def counts(files: list[Source], elaboration: Elaboration) -> list[str]:
         ("transitions", len(elaboration.transitions)),
         ("operators", len(elaboration.operators)),
         ("rule sets", len(elaboration.profiles)),
+        ("rewrites", len(elaboration.rewrites)),
     ]
     lines = [f"{what:<12} {number:>5}" for what, number in rows]
     for profile in elaboration.profiles.values():

@@ -22,6 +22,7 @@ ALLOWED: Mapping[str, frozenset[str]] = {
     "rule": frozenset({"source", "quote", "note", "status", "variant"}),
     "operator": frozenset({"source", "quote", "note", "unused"}),
     "contract": frozenset({"source", "quote", "note"}),
+    "rewrite": frozenset({"source", "quote", "note"}),
     "require": frozenset({"source", "quote", "note", "demanded"}),
     "restrict": frozenset({"source", "quote", "note", "demanded"}),
 }
@@ -38,6 +39,7 @@ NEEDED: Mapping[str, tuple[str, ...]] = {
     "rule": (),
     "operator": ("source",),
     "contract": ("source",),
+    "rewrite": ("source",),
     "require": ("demanded",),
     "restrict": ("demanded",),
 }

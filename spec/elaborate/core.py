@@ -25,7 +25,8 @@
   fact, inductive, define, fun, record, field   argument, ...; name      the result
   local                argument, ...; name, variable             the result of a function of an operator's text
   given                variable                                  Bool
-  apply                input or nothing, ..., attribute, ...; name, value: the version, labels: inputs are unnamed
+  apply                input or nothing, ..., attribute, ...; name, value: the version, labels: inputs are unnamed;
+                       what is passed on, and may be absent, is an ite of `given x`, x and nothing
   type                 name: of an element type                  Type
   every                                                          set
   step                 state, ..., node?; name: the rule or ""   Bool
@@ -39,7 +40,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from ..language.syntax import BOOL, NOWHERE, AttributeDeclaration, Expr, Parameter, Port, Sort, Span, TypeVariable
+from ..language.syntax import (
+    BOOL,
+    NOWHERE,
+    AttributeDeclaration,
+    Clause,
+    Expr,
+    Parameter,
+    Port,
+    Sort,
+    Span,
+    TypeVariable,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,3 +176,21 @@ class CoreOperator:
     def rule(self) -> str:
         """The rule of the machine that the operator is; "" for a function of its inputs."""
         return next((statement.doc for statement in self.statements if statement.kind == "rule"), "")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CoreRewrite:
+    """A rewrite as two definitions with the same ports, attributes and results. claim, reason, stored: as in `Rewrite`.
+
+    The conditions are requirements of the left side, `when1`, `when2`, ..., and what is assumed `where1`, ...
+    """
+
+    name: str
+    claim: str
+    doc: str
+    left: CoreOperator
+    right: CoreOperator
+    stored: tuple[str, ...]
+    reason: str
+    clauses: tuple[Clause, ...]
+    span: Span

@@ -6,7 +6,7 @@ All mistakes are collected. A text with mistakes is of no use to anybody but its
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 from ..language.errors import SpecError
@@ -22,6 +22,7 @@ from ..language.syntax import (
     Parameter,
     Profile,
     Property,
+    Rewrite,
     Sort,
     SortDeclaration,
     Source,
@@ -31,12 +32,13 @@ from ..language.syntax import (
     values,
 )
 from .clauses import check_clauses, check_template
-from .core import Binding, Core, CoreOperator
+from .core import Binding, Core, CoreOperator, CoreRewrite
 from .element_types import check_element_types
 from .infer import check
 from .operators import check_contracts, check_operators
 from .positivity import check_positive
 from .properties import Grounds, check_grounded, check_properties
+from .rewrites import check_rewrites
 from .scope import FOLDS, Ledger, Scope, held, hint
 from .sorts import BUILT_IN
 from .transitions import check_transitions
@@ -48,7 +50,7 @@ class Elaboration:
     """The declarations by name, in document order. Where a name is declared twice, the first declaration counts.
 
     operators: the meanings of an operator, one for each range of versions, oldest first; cores: of all
-    of these.
+    of these. rules: the cores of rewrites.
     """
 
     errors: tuple[SpecError, ...]
@@ -61,6 +63,8 @@ class Elaboration:
     operators: Mapping[str, tuple[Operator, ...]]
     cores: tuple[CoreOperator, ...]
     contracts: tuple[Contract, ...] = ()
+    rewrites: Mapping[str, Rewrite] = field(default_factory=dict)
+    rules: tuple[CoreRewrite, ...] = ()
 
 
 class Base(Protocol):
@@ -86,6 +90,10 @@ class Base(Protocol):
     def operators(self) -> Mapping[str, tuple[Operator, ...]]:
         """The meanings of operators by name."""
 
+    @property
+    def rewrites(self) -> Mapping[str, Rewrite]:
+        """The rewrites by name."""
+
 
 def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Elaboration:
     """Checks the declarations of the files, which may refer to each other in any order, and orders them by name.
@@ -109,11 +117,17 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
     transitions = _by_name([d for d in every if isinstance(d, Transition)], "rule", ledger)
     properties = _by_name([d for d in every if isinstance(d, Property)], "law, theorem, finding or situation", ledger)
     profiles = _by_name([d for d in every if isinstance(d, Profile)], "profile", ledger)
+    rewrites = _by_name([d for d in every if isinstance(d, Rewrite)], "rewrite", ledger)
     operators = tuple(d for d in every if isinstance(d, Operator))
     ledger.functions, ledger.sorts = Joined(functions, given.functions), frozenset((*sorts, *given.sorts)) | BUILT_IN
-    for own, known in ((functions, given.functions), (constraints, given.constraints), (profiles, given.profiles)):
+    shared: Sequence[tuple[str, Mapping[str, Named], Mapping[str, Named]]] = (
+        ("function", functions, given.functions),
+        ("constraint", constraints, given.constraints),
+        ("rule set", profiles, given.profiles),
+        ("rewrite", rewrites, given.rewrites),
+    )
+    for what, own, known in shared:
         for name in own.keys() & known.keys():
-            what = "rule set" if own is profiles else "constraint" if own is constraints else "function"
             ledger.report("name/duplicate", own[name].span, known[name].span, what=what, name=name)
 
     for name, sort in sorts.items():
@@ -134,19 +148,29 @@ def elaborate(sources: Iterable[Source | File], base: Base | None = None) -> Ela
         check_profile(profile, Joined(constraints, given.constraints), ledger)
     check_includes(profiles, Joined(profiles, given.profiles), ledger)
     cores = check_operators(operators, transitions, ledger, given.operators)
+    meanings = {name: (*it, *given.operators.get(name, ())) for name, it in _versions(operators).items()}
+    rules = check_rewrites(rewrites.values(), ledger, Joined(meanings, given.operators))
     if not ledger.errors:
-        check_element_types([it for it in cores if it.name in ledger.declared], definitions(bodies, ledger), ledger)
+        sides = (side for it in rules for side in (it.left, it.right))
+        declared = [*(it for it in cores if it.name in ledger.declared), *sides]
+        check_element_types(declared, definitions(bodies, ledger), ledger)
     contracts = tuple(d for d in every if isinstance(d, Contract))
     check_contracts(contracts, operators, ledger)
 
     unique = {(error.kind, error.span, error.message): error for error in ledger.errors}.values()
     errors = sorted(unique, key=lambda e: (order.get(e.span.file, 0), e.span.line, e.span.column))
+    return Elaboration(
+        tuple(errors), sorts, functions, constraints, transitions, properties, profiles, _versions(operators), cores,
+        contracts, rewrites, rules,
+    )  # fmt: skip
+
+
+def _versions(operators: Iterable[Operator]) -> dict[str, tuple[Operator, ...]]:
+    """The meanings of operators by name, oldest first."""
     versions: dict[str, tuple[Operator, ...]] = {}
     for operator in sorted(operators, key=lambda o: o.first):
         versions[operator.name] = (*versions.get(operator.name, ()), operator)
-    return Elaboration(
-        tuple(errors), sorts, functions, constraints, transitions, properties, profiles, versions, cores, contracts
-    )
+    return versions
 
 
 def definitions(bodies: Mapping[str, Core], ledger: Ledger) -> Callable[[str], tuple[Sequence[str], Core] | None]:
@@ -168,11 +192,12 @@ def definitions(bodies: Mapping[str, Core], ledger: Ledger) -> Callable[[str], t
 
 
 NOTHING = Elaboration((), {}, {}, {}, {}, {}, {}, {}, ())
-ADDED = (Operator, FunctionDeclaration, Constraint, Profile)
+ADDED = (Operator, FunctionDeclaration, Constraint, Profile, Rewrite)
 """The kinds of declarations of a file that is added to a text; of functions definitions."""
 
 
-D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile)
+D = TypeVar("D", SortDeclaration, FunctionDeclaration, Constraint, Transition, Property, Profile, Rewrite)
+Named = FunctionDeclaration | Constraint | Profile | Rewrite
 
 
 def _by_name(declarations: list[D], what: str, ledger: Ledger) -> dict[str, D]:

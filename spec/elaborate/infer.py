@@ -283,7 +283,8 @@ def _apply(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     for keyword in expr.args:
         if isinstance(keyword, Keyword):
             attribute = attributes.get(keyword.name)
-            parts.append(check(keyword.value, None if attribute is None else attribute.sort, scope, ledger))
+            sort, optional = (None, False) if attribute is None else (attribute.sort, attribute.optional)
+            parts.append(_passed(keyword.value, sort, optional, scope, ledger))
             labels.append((keyword.name,))
     return Core("apply", array_of(ELEMENT), tuple(parts), expr.span, name, version, labels=tuple(labels))
 
@@ -294,7 +295,18 @@ def _input(argument: Expr, formal: FormalPort | None, scope: Scope, ledger: Ledg
     if formal is not None and formal.mark == "*":
         given = infer(argument, scope, ledger.quiet()).sort
         expected = list_of(expected) if given is not None and given.name == "list" else expected
-    return check(argument, expected, scope, ledger)
+    return _passed(argument, expected, formal is not None and formal.mark == "?", scope, ledger)
+
+
+def _passed(argument: Expr, sort: Sort | None, optional: bool, scope: Scope, ledger: Ledger) -> Core:
+    """What an applied operator is given. Where it may do without, a name alone may be absent, and is left out then."""
+    name = str(argument.args[0]) if argument.head == "var" else ""
+    binding = scope.bindings.get(name)
+    if binding is None or not optional or not binding.optional or name in scope.present:
+        return check(argument, sort, scope, ledger)
+    held = check(argument, sort, scope.given((name,)), ledger)
+    asked = Core("given", BOOL, (), argument.span, name, variable=binding)
+    return Core("ite", held.sort, (asked, held, NOTHING), argument.span)
 
 
 def _every(expr: Expr, _scope: Scope, ledger: Ledger) -> Core:

@@ -111,9 +111,10 @@ RULES: Mapping[str, Callable[[Core], Expr]] = {
     **dict.fromkeys(
         ("fun", "record", "field", "define", "local"), lambda core: Expr("call", (core.name, *_parts(core)))
     ),
+    "ite": lambda core: expression(core.parts[1]) if core.parts[2].head == "nothing" else _same(core),
     "list": _list,
     "fold": _fold,
     "apply": _apply,
-    **dict.fromkeys(("not", "or", "implies", "iff", "ite", "neg", "index", "vector", "concat", "pair"), _same),
+    **dict.fromkeys(("not", "or", "implies", "iff", "neg", "index", "vector", "concat", "pair"), _same),
 }
 """For each head how it is written."""

@@ -13,7 +13,7 @@ from .syntax import Span
 
 DECLARATIONS = frozenset((
     "CONSTRAINT", "CONTRACT", "DEFINE", "FACT", "FIELD", "FINDING", "FUN", "INDUCTIVE", "LAW", "LEMMA", "OPERATOR",
-    "PROFILE", "RECORD", "RULE", "SITUATION", "SORT", "THEOREM"
+    "PROFILE", "RECORD", "REWRITE", "RULE", "SITUATION", "SORT", "THEOREM"
 ))  # fmt: skip
 CLAUSES = frozenset((
     "COLLECTS", "DEMANDED", "EVIDENCE", "INCLUDES", "NOTE", "QUOTE", "SOURCE", "STATUS", "SUGGEST",
@@ -41,6 +41,8 @@ WORDS = {
     "COMPARE": "a comparison",
     "NOT_IN": "not in",
     "MARK": "? or *",
+    "STORED": "!",
+    "IN_REALS": "in reals",
     "DOTS": "...",
     "BAR": "the bar ----",
     "$END": "the end of the text",
@@ -114,7 +116,7 @@ def phrase(terminals: frozenset[str], spellings: dict[str, str]) -> str:
     if terminals >= DECLARATIONS:
         parts.append(
             "a declaration (sort, fact, fun, record, field, define, inductive, constraint, rule, law, theorem, lemma,"
-            " finding, situation, operator or profile)"
+            " finding, situation, operator, rewrite or profile)"
         )
         rest -= DECLARATIONS
     if len(terminals & CLAUSES) > 2:

@@ -141,6 +141,13 @@ MESSAGES: Mapping[str, str] = {
     "apply/missing": "{operator}-{version} requires the attribute {name}; give it behind a semicolon",
     "apply/undefined": "no text defines {name}-{version}, which is applied here",
     "apply/recursion": "the meaning of {name}-{version} depends on itself through this operator",
+    # ---- rewrites ----------------------------------------------------------------------------
+    "rewrite/left": "the left side consists of operators that are applied; {name} is something else, give it by let",
+    "rewrite/unread": "the left side does not read the input {name}, so that no match would bind it; remove it",
+    "rewrite/type": "no input and no result has the type {name}",
+    "rewrite/no-type": "the left side admits no element type for {name}: its operators do not go together",
+    "rewrite/types": "{operator} does not admit {found}, where {where}; state the types of the rule:"
+    " types T = float, ...",
     # ---- the ONNX schema ---------------------------------------------------------------------
     "schema/operator": "ONNX has no operator {name}, and one of your own is written domain::{name}{hint}",
     "schema/version": "{version} is no version of {name}; its versions are {versions}",
@@ -169,6 +176,6 @@ MESSAGES: Mapping[str, str] = {
     "declared/default": "the default of {name} is no {stated}; write numbers, texts and lists as they are",
     "declared/range": "the default of {name} is no integer of 64 bits; write one from -2**63 to 2**63 - 1",
     "added/kind": "{name} belongs in the specification itself; a file that is added to it declares operators,"
-    " definitions, constraints and rule sets",
+    " definitions, constraints, rule sets and rewrites",
     "schema/used-attribute": "{name} is declared unused, but the text uses it",
 }

@@ -36,6 +36,7 @@ from .syntax import (
     ProfileRule,
     Property,
     Range,
+    Rewrite,
     Sort,
     SortDeclaration,
     Source,
@@ -351,6 +352,8 @@ class _Builder:
                 name, version, doc, reason, *clauses = kids
                 said = self._clauses(clauses)
                 return Contract(str(name), int(str(version)), unquote(doc), unquote(reason), said, span)
+            case "rewrite":
+                return self._rewrite(tree, span)
             case other:
                 raise InternalError(f"the grammar has a declaration {other} that the parser does not build")
 
@@ -473,6 +476,52 @@ class _Builder:
             changes=tuple(self._change(node) for node in parts if node.data == "change"),
             span=span,
         )
+
+    def _rewrite(self, tree: Tree[Token], span: Span) -> Rewrite:
+        name, ports, results, doc, *rest = tree.children
+        parts = [node for node in rest if isinstance(node, Tree)]
+        inner = trees(ports) if isinstance(ports, Tree) else []
+        shared = [it for it in parts if it.data in STATEMENTS]
+        conditions = [it for it in parts if it.data == "when"]
+        claim, left, right = parts[-1], *(next(it for it in parts if it.data == word) for word in ("left", "right"))
+        other = {*map(id, (claim, left, right, *shared, *conditions))}
+        clauses = [it for it in parts if id(it) not in other and it.data not in ("types", "attribute")]
+        wheres = [it for it in trees(claim) if it.data == "where"]
+        return Rewrite(
+            name=str(name),
+            inputs=tuple(self._rewrite_port(it) for it in inner),
+            outputs=self._ports(results),
+            doc=unquote(doc),
+            clauses=self._clauses(clauses),
+            shared=tuple(self._statement(node) for node in shared),
+            left=tuple(self._side(node) for node in trees(left)),
+            right=tuple(self._side(node) for node in trees(right)),
+            conditions=tuple(self._condition(node, number) for number, node in enumerate(conditions, 1)),
+            claim=str(claim.data),
+            assumed=tuple(self._condition(node, number) for number, node in enumerate(wheres, 1)),
+            reason=unquote(claim.children[0]) if claim.data == "never" else "",
+            stored=tuple(str(it.children[0]) for it in inner if it.children[2] is not None),
+            types=tuple(self._type_variable(node) for node in parts if node.data == "types"),
+            attributes=tuple(self._attribute(node) for node in parts if node.data == "attribute"),
+            span=span,
+        )
+
+    def _rewrite_port(self, tree: Tree[Token]) -> Port:
+        name, mark, _, kind, *shapes = tree.children
+        present = [tuple(self._dimension(d) for d in trees(shape)) for shape in shapes if isinstance(shape, Tree)]
+        shape = present[0] if present else None
+        return Port(str(name), str(mark or ""), str(kind), shape, self._read.span(tree))
+
+    def _side(self, tree: Tree[Token]) -> Statement:
+        *names, value = tree.children
+        return Statement("let", tuple(map(str, names)), (), self._read.expr(value), span=self._read.span(tree))
+
+    def _condition(self, tree: Tree[Token], number: int) -> Statement:
+        """`when expr "sentence"`, `where ...`: what is required, with an id of its own."""
+        condition, sentence, *clauses = tree.children
+        doc, own = unquote(sentence), f"{tree.data}{number}"
+        body = self._read.expr(condition)
+        return Statement("require", (), (), body, doc, self._clauses(clauses), id=own, span=self._read.span(tree))
 
     def _type_variable(self, tree: Tree[Token]) -> TypeVariable:
         name, *allowed = (cast("Token", child) for child in tree.children)

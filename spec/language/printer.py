@@ -26,6 +26,7 @@ from .syntax import (
     ProfileRule,
     Property,
     Range,
+    Rewrite,
     SortDeclaration,
     Source,
     Statement,
@@ -173,6 +174,8 @@ def print_declaration(declaration: Written) -> str:
             return _operator(declaration)
         case Difference():
             return _difference(declaration)
+        case Rewrite():
+            return _rewrite(declaration)
         case Contract(name, version, doc, reason, clauses):
             return f"contract {name} @ {version}{_doc(doc)}{_doc(reason)}{_clauses(clauses, 2)}"
 
@@ -274,11 +277,11 @@ def _transition(transition: Transition) -> str:
     return "\n".join([f"rule {transition.name}{_doc(transition.doc)}:", *premises, bar, last])
 
 
-def _port(port: Port) -> str:
+def _port(port: Port, stored: str = "") -> str:
     if port.shape is None:
-        return f"{port.name}{port.mark}: {spelled_group(port.type, port.others)}"
+        return f"{port.name}{port.mark}{stored}: {spelled_group(port.type, port.others)}"
     dimensions = (str(d) if isinstance(d, int) else d[0] + ("..." if d[1] else "") for d in port.shape)
-    return f"{port.name}{port.mark}: {spelled_group(port.type, port.others)}[{', '.join(dimensions)}]"
+    return f"{port.name}{port.mark}{stored}: {spelled_group(port.type, port.others)}[{', '.join(dimensions)}]"
 
 
 def _operator(operator: Operator) -> str:
@@ -287,6 +290,39 @@ def _operator(operator: Operator) -> str:
     types = "".join(f"\n  types {it.name} = " + ", ".join(map(_admitted, it.allowed)) for it in operator.types)
     attributes = "".join(f"\n  {_attribute(it)}" for it in operator.attributes)
     return head + _doc(operator.doc) + _clauses(operator.clauses, 2) + types + attributes + body
+
+
+STRENGTHS = {"exact": "exactly", "allowed": "allowed", "reals": "in reals", "never": "never"}
+"""How a rewrite says what it claims."""
+
+
+def _rewrite(rule: Rewrite) -> str:
+    ports: list[Doc] = [_port(it, "!" if it.name in rule.stored else "") for it in rule.inputs]
+    listed = Group(("(", Nest((Line(""), separated(ports, (",", Line())))) if ports else "", ")"))
+    results = _ports(rule.outputs) if len(rule.outputs) > 1 else _port(rule.outputs[0])
+    head = layout(Group((f"rewrite {rule.name} ", listed, " -> ", results)), 0, 2)
+    types = "".join(f"\n  types {it.name} = " + ", ".join(map(_admitted, it.allowed)) for it in rule.types)
+    attributes = "".join(f"\n  {_attribute(it)}" for it in rule.attributes)
+    shared = "".join("\n  " + _statement(it) for it in rule.shared)
+    sides = _side("from", rule.left) + _side("to", rule.right)
+    conditions = "".join(_condition("when", it) for it in rule.conditions)
+    claim = "\n  " + STRENGTHS[rule.claim] + (f" {quote(rule.reason, 8)}" if rule.reason else "")
+    assumed = "".join(_condition("where", it) for it in rule.assumed)
+    said = _doc(rule.doc) + _clauses(rule.clauses, 2)
+    return head + said + types + attributes + shared + sides + conditions + claim + assumed
+
+
+def _side(word: str, statements: tuple[Statement, ...]) -> str:
+    """The equations of a side, one below the other behind its word."""
+    lines = []
+    for it in statements:
+        lead = ", ".join(it.names) + " = "
+        lines.append(f"{lead}{layout(doc_of(it.expr), 7 + len(lead), 7)}")
+    return f"\n  {word:<5}" + ("\n" + " " * 7).join(lines)
+
+
+def _condition(word: str, it: Statement) -> str:
+    return f"\n  {word} {layout(doc_of(it.expr), 3 + len(word), 4)}\n    {quote(it.doc, 4)}{_clauses(it.clauses, 4)}"
 
 
 def _admitted(kind: str) -> str:

@@ -416,12 +416,45 @@ class Contract:
     span: Span = field(default=NOWHERE, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Rewrite:
+    """A rule: what the left side computes of the ports, the right side computes as well, and in what sense.
+
+    stored: the inputs that have to be stored values. shared: lets, local functions and types that both sides and the
+    conditions may use. left, right: `let`s, whose last ones define the outputs. conditions: `require`s, known to hold
+    before the rule is applied. claim: one of `CLAIMS`; assumed: `require`s, of the values, under which it holds over
+    the reals; reason: why it does not hold, of a rule that is never right. attributes: beside those that the left side
+    binds.
+    """
+
+    name: str
+    inputs: tuple[Port, ...]
+    outputs: tuple[Port, ...]
+    doc: str
+    clauses: tuple[Clause, ...]
+    shared: tuple[Statement, ...]
+    left: tuple[Statement, ...]
+    right: tuple[Statement, ...]
+    conditions: tuple[Statement, ...]
+    claim: str
+    assumed: tuple[Statement, ...] = ()
+    reason: str = ""
+    stored: tuple[str, ...] = ()
+    types: tuple[TypeVariable, ...] = ()
+    attributes: tuple[AttributeDeclaration, ...] = ()
+    span: Span = field(default=NOWHERE, compare=False)
+
+
+CLAIMS = ("exact", "allowed", "reals", "never")
+"""What a rewrite claims: the same bits; a result that the left side may have; equal over the reals; nothing of it."""
 PROVED = ("theorem", "lemma")
 """The kinds of properties that are proved."""
 DEMANDS = frozenset({"require", "restrict"})
 """The statements that say what a use of the operator has to keep, with who demands it."""
 
-Declaration = SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator | Contract
+Declaration = (
+    SortDeclaration | FunctionDeclaration | Constraint | Transition | Property | Profile | Operator | Contract | Rewrite
+)
 Written = Declaration | Difference
 """A declaration as it is written."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from ..language.syntax import (
@@ -21,6 +21,7 @@ from ..language.syntax import (
     Profile,
     ProfileRule,
     Property,
+    Rewrite,
     Sort,
     SortDeclaration,
     Statement,
@@ -117,6 +118,8 @@ def card(declaration: Declaration) -> Card:
             return Card("Rule set", own, own, doc, (), _notes(clauses), tuple(_row(rule) for rule in rules))
         case Operator():
             return _operator(declaration)
+        case Rewrite():
+            return _rewrite(declaration)
         case Contract(name=own, version=version, doc=doc, reason=reason, clauses=clauses):
             return Card("Contract", own, f"{own}-{version}", doc, (), (("Not executed", reason), *_notes(clauses)))
 
@@ -230,7 +233,38 @@ def _operator(operator: Operator) -> Card:
     return Card("Operator", own, title, operator.doc, formulas, (*stated, *_notes(operator.clauses)))
 
 
-def header(operator: Operator) -> Formula:
+def _rewrite(rule: Rewrite) -> Card:
+    """The two sides, one below the other, what has to hold, and what is claimed."""
+    shared = tuple(line for it in rule.shared for line in _lines_of(it))
+    sides = tuple(line for side, its in (("from", rule.left), ("to", rule.right)) for line in _equations(side, its))
+    demands = (*(("when", it) for it in rule.conditions), *(("where", it) for it in rule.assumed))
+    conditions = tuple(
+        Formula(_led(word(lead), it.expr), remark=it.doc, notes=_notes(it.clauses)) for lead, it in demands
+    )
+    claim = ("Claim", CLAIMED[rule.claim] + (f" {rule.reason}" if rule.reason else ""))
+    stored = (("Stored values", ", ".join(rule.stored)),) if rule.stored else ()
+    formulas = (header(rule), Formula((*shared, *sides)), *conditions)
+    return Card("Rewrite", rule.name, rule.name, rule.doc, formulas, (claim, *stored, *_notes(rule.clauses)))
+
+
+CLAIMED = {
+    "exact": "Exact: the same bits for all inputs.",
+    "allowed": "Allowed: a result that the definition allows for the left side.",
+    "reals": "Reals: equal over the real numbers.",
+    "never": "Never: it is believed and false.",
+}
+"""What a rewrite claims, in words."""
+
+
+def _equations(side: str, statements: Iterable[Statement]) -> Iterable[MathLine]:
+    yield MathLine(0, word(side))
+    for it in statements:
+        names = separated([name(n) for n in it.names], COMMA)
+        first = row(names, sign("="))
+        yield from (replace(line, indent=line.indent + 1) for line in _led(first, it.expr))
+
+
+def header(operator: Operator | Rewrite) -> Formula:
     """Inputs and outputs, on one line or each on its own."""
     inputs, outputs = ([_port(port) for port in ports] for ports in (operator.inputs, operator.outputs))
     head, arrow = Math("symbol", operator.name), sign("→")

@@ -38,7 +38,7 @@ def test_the_files_come_in_document_order() -> None:
     parts = ["1-syntax.sonnx", "2-wellformed.sonnx", "3-execution.sonnx", "primitives.sonnx"]
     assert [name for name in names if name in parts] == parts
     rest = [name.partition("/")[0] for name in names if "/" in name]
-    folders = ("profiles", "5-operators", "6-properties")
+    folders = ("profiles", "5-operators", "6-properties", "7-transforms")
     assert rest == [folder for folder in folders for _ in range(rest.count(folder))]
     assert names.index("primitives.sonnx") < names.index("profiles/sonnx-2025-05.sonnx")
 

@@ -35,6 +35,7 @@ from ..symbolic.statements import (
     perform,
 )
 from ..symbolic.values import (
+    Apply,
     Array,
     Dead,
     Element,
@@ -365,6 +366,22 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
         results = outputs(walk, first.meaning, first.reason)
     new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
     return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def follow(
+    site: Site, facts: Facts, symbols: Symbols, possible: Possible, apply: Apply
+) -> tuple[Meaning | None, str, Scope]:
+    """The definition at a site, statement by statement, with another meaning of the operators that it applies. What it
+    gives, None where that depends on more than is known, then why; and the scope behind it.
+    """
+    walk = _begun(site, facts, symbols, possible)
+    walk.run.apply = apply
+    reason = _header(walk)
+    meaning = Meaning(site.operator, {}, True, frozenset())
+    for place, statement in enumerate(site.operator.statements):
+        if not reason:
+            meaning, reason, _ = _statement(walk, place, statement, meaning)
+    return None if reason else meaning, reason, Scope(walk.env, walk.run)
 
 
 def _unranked(site: Site) -> tuple[Content | None, bool]:

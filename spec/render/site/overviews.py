@@ -15,6 +15,7 @@ from ...language.syntax import (
     Operator,
     Profile,
     Property,
+    Rewrite,
     SortDeclaration,
     Transition,
 )
@@ -43,12 +44,14 @@ KIND_NAMES = {
     Profile: "rule set",
     Operator: "operator",
     Contract: "contract",
+    Rewrite: "rewrite",
 }
 GROUPS = (
     ("", "Graphs, rules, execution"),
     ("5-operators", "Operators"),
     ("5-operators/microsoft", "Operators of com.microsoft"),
     ("6-properties", "Properties of all graphs"),
+    ("7-transforms", "Transforms of graphs"),
     ("profiles", "Rule sets"),
 )
 """The folders of the specification and their headings."""

@@ -63,6 +63,8 @@ def title(file: str) -> str:
     number, _, rest = stem.partition("-")
     if folder == "6-properties":
         return f"Properties {number}: {rest.replace('-', ', ')}"
+    if folder == "7-transforms":
+        return f"Transforms: {words}"
     if folder:
         of = folder.partition("/")[2]
         return f"Operators{f' of {of}' if of else ''}: {words}"
@@ -74,7 +76,8 @@ def page_name(file: str) -> str:
     if file in texts():
         return f"added-{re.sub(r'[^A-Za-z0-9.-]+', '-', file.removesuffix('.sonnx')).strip('-')}.html"
     folder, _, stem = file.removesuffix(".sonnx").rpartition("/")
-    prefix = {"": "", "profiles": "rules-", "6-properties": "properties-"}.get(folder, "family-")
+    prefixes = {"": "", "profiles": "rules-", "6-properties": "properties-", "7-transforms": "transforms-"}
+    prefix = prefixes.get(folder, "family-")
     of = folder.partition("/")[2]
     return f"{prefix}{of and f'{of}-'}{stem}.html"
 

@@ -1,0 +1,163 @@
+"""The right side of a rule at a place: which nodes are to be made there.
+
+The right side is evaluated as any definition is, but for one thing: an operator that it applies is written down, and
+gives tensors of which only the shape is known. So whatever the text computes from shapes, attributes and stored values
+is a number by then; where it is not, there is no right side at this place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from sonnx.semantics.model.schemas import Formal, formal_at, schema_of
+from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.operators.shapes.node import follow
+from sonnx.semantics.operators.symbolic.statements import compose
+from sonnx.semantics.operators.symbolic.values import Array, Dead, Element, Scope, Value
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.language.syntax import Span
+
+from .patterns import meaning
+from .searching import Match, site_of
+from .views import Tensor, View
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An output of a node that is to be made: its position among those, and of the output."""
+
+    node: int
+    output: int
+
+
+Reference = Made | Tensor | None
+"""A tensor of the graph, an output of a new node, or nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewNode:
+    """A node that is to be made. version: that is in force in the graph. outputs: how many of them are read."""
+
+    operator: str
+    version: int
+    inputs: tuple[Reference, ...]
+    attributes: Mapping[str, AttributeData]
+    outputs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """The right side: its nodes, each behind those that it reads, and what takes the place of each result."""
+
+    nodes: tuple[NewNode, ...]
+    results: tuple[Reference, ...]
+
+
+class Unfit(Exception):  # noqa: N818 - no error: the rule has no right side here
+    """Why a right side cannot be written down at a place."""
+
+
+@dataclass(slots=True)
+class _Emitting:
+    view: View
+    match: Match
+    nodes: list[NewNode] = field(default_factory=list)
+
+    def apply(
+        self,
+        name: str,
+        version: int,
+        inputs: Sequence[Value | None],
+        attributes: Mapping[str, Value],
+        span: Span,
+        scope: Scope,
+    ) -> tuple[Value, ...]:
+        """Writes an application down; its outputs by name, of the shapes that its definition gives."""
+        in_force = self.view.version(name)
+        wanted = meaning(name, version)
+        if in_force is None or not wanted.first <= in_force <= wanted.last:
+            raise Unfit(f"{name}-{version} is not in force in this graph")
+        outputs = compose(name, version, inputs, attributes, span, scope)
+        sources = tuple(self.reference(value) for value in inputs)
+        _check_types(wanted, in_force, inputs)
+        data = {key: written(value) for key, value in attributes.items()}
+        number = len(self.nodes)
+        self.nodes.append(NewNode(name, in_force, sources, data))
+        if not all(isinstance(it, Array) for it in outputs):
+            raise Unfit(f"{name} gives something else than tensors of a known number of axes")
+        return tuple(replace(it, name=f"new {number} {k}") for k, it in enumerate(outputs) if isinstance(it, Array))
+
+    def reference(self, value: Value | None) -> Reference:
+        """What a value is in the graph. Raises Unfit for one that the text computes element by element."""
+        if value is None:
+            return None
+        if not isinstance(value, Array):
+            raise Unfit("an input is no tensor")
+        if value.name.startswith("new "):
+            _, node, output = value.name.split(" ")
+            made = Made(int(node), int(output))
+            found = self.nodes[made.node]
+            self.nodes[made.node] = replace(found, outputs=max(found.outputs, made.output + 1))
+            return made
+        if value.name not in self.match.ports:
+            raise Unfit("an input is computed by the rule itself, element by element")
+        return self.match.ports[value.name]
+
+
+def replacement(view: View, match: Match) -> Replacement:
+    """The right side of the rule at a match. Raises Unfit where it cannot be written down there."""
+    right = match.pattern.rule.right
+    emitting = _Emitting(view, match)
+    site = site_of(view, right, match.ports, match.attributes)
+    try:
+        found, reason, _ = follow(site, view.facts, view.symbols, lambda _facts, _symbols: True, emitting.apply)
+    except Dead:
+        raise Unfit("the right side has no value there") from None
+    if found is None:
+        raise Unfit(reason)
+    results = tuple(emitting.reference(found.outputs[port.name]) for port in right.outputs)
+    return Replacement(tuple(emitting.nodes), results)
+
+
+def _check_types(operator: CoreOperator, version: int, inputs: Sequence[Value | None]) -> None:
+    """The version in force admits the element types: definitions cover versions that admit fewer than others."""
+    schema = schema_of(operator.name, version)
+    for position, value in enumerate(inputs):
+        formal: Formal | None = None if schema is None else formal_at(schema.inputs, position)
+        if formal is None or not isinstance(value, Array):
+            continue
+        if value.type.name and f"tensor({value.type.name})" not in formal.types:
+            raise Unfit(f"{operator.name}-{version} does not admit {value.type.name}")
+
+
+def written(value: Value) -> AttributeData:
+    """A value of an attribute as a node states it. Raises Unfit for one that is not known."""
+    match value:
+        case bool():
+            raise Unfit("an attribute is a truth value")
+        case int() | str():
+            return value
+        case Fraction():
+            number = float(np.float32(float(value)))
+            if Fraction(number) != value:
+                raise Unfit(f"{value} is no float")
+            return number
+        case Element(value=float() as number):
+            return number
+        case tuple():
+            return _listed(tuple(written(item) for item in value))
+        case _:
+            raise Unfit("an attribute depends on more than is known there")
+
+
+def _listed(items: tuple[AttributeData, ...]) -> AttributeData:
+    numbers = tuple(it for it in items if isinstance(it, int))
+    floats = tuple(float(it) for it in items if isinstance(it, int | float))
+    texts = tuple(it for it in items if isinstance(it, str))
+    for made in (numbers, floats, texts):
+        if len(made) == len(items):
+            return made
+    raise Unfit("an attribute is a list of lists")

@@ -1,0 +1,276 @@
+"""The search for the left side of a rule, and the decision of its conditions: only what is certain fires a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from sonnx.semantics.formulas.terms import TRUE
+from sonnx.semantics.model.elements import ELEMENT_TYPES
+from sonnx.semantics.model.graph import Attribute
+from sonnx.semantics.model.schemas import schema_of
+from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.operators.shapes.contents import HEADER, Content, Site
+from sonnx.semantics.operators.shapes.node import examine, follow
+from sonnx.semantics.operators.symbolic.expressions import evaluate
+from sonnx.semantics.operators.symbolic.statements import compose, constant
+from sonnx.semantics.operators.symbolic.values import Value
+from sonnx.spec.elaborate.core import Core, CoreOperator
+
+from .patterns import Operand, Pattern, attribute_of
+from .views import Node, Tensor, View
+
+MOST_DATA = 1 << 16
+"""Of a stored tensor with more elements no condition sees the values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A place where the left side of a rule stands, and its conditions hold.
+
+    nodes: of each application. ports: the tensors that the ports are, None for one that is left out. attributes: the
+    values that are bound, None where there is none. swapped: the applications whose operands stand in the other order.
+    assumed: what the rule assumes of values, in its words, which nobody has looked at. types: of the type variables.
+    """
+
+    pattern: Pattern
+    nodes: tuple[Node, ...]
+    ports: Mapping[str, Tensor | None]
+    attributes: Mapping[str, AttributeData | None]
+    types: Mapping[str, str]
+    swapped: frozenset[int] = frozenset()
+    assumed: tuple[str, ...] = ()
+
+    def results(self, view: View) -> tuple[Tensor | None, ...]:
+        """The tensors that the results of the rule are."""
+        return tuple(view.outputs(self.nodes[k])[output] for k, output in self.pattern.results)
+
+
+@dataclass(slots=True)
+class _Bindings:
+    nodes: dict[int, Node] = field(default_factory=dict)
+    ports: dict[str, Tensor | None] = field(default_factory=dict)
+    attributes: dict[str, AttributeData | None] = field(default_factory=dict)
+    closed: list[tuple[Core, AttributeData | None]] = field(default_factory=list)
+    swapped: frozenset[int] = frozenset()
+
+    def copy(self) -> _Bindings:
+        return _Bindings(
+            dict(self.nodes), dict(self.ports), dict(self.attributes), list(self.closed), self.swapped
+        )  # fmt: skip
+
+
+def find(view: View, pattern: Pattern, root: Node, commuting: Collection[CoreOperator] = ()) -> Match | None:
+    """The match of a pattern whose first result is one of a node, None without one. commuting: the operators whose
+    operands may change places."""
+    for bindings in _application(view, pattern, pattern.root, root, _Bindings(), commuting):
+        if len(bindings.nodes) < len(pattern.applications):
+            continue  # a result that hangs together with the first one by ports alone
+        match = _decided(view, pattern, bindings)
+        if match is not None:
+            return match
+    return None
+
+
+def _application(
+    view: View, pattern: Pattern, number: int, node: Node, bindings: _Bindings, commuting: Collection[CoreOperator]
+) -> Iterator[_Bindings]:
+    if number in bindings.nodes:
+        if bindings.nodes[number] == node:
+            yield bindings
+        return
+    wanted = pattern.applications[number]
+    if view.operator(node) is not wanted.operator:
+        return
+    inner = bindings.copy()
+    inner.nodes[number] = node
+    if not _attributes(view, pattern, number, node, inner):
+        return
+    given = tuple(view.inputs(node))
+    yield from _inputs(view, pattern, wanted.inputs, given, inner, commuting)
+    if wanted.operator in commuting and len(given) == 2 and len(wanted.inputs) == 2:
+        other = inner.copy()
+        other.swapped |= {number}
+        yield from _inputs(view, pattern, wanted.inputs, given[::-1], other, commuting)
+
+
+def _inputs(
+    view: View,
+    pattern: Pattern,
+    wanted: tuple[Operand | None, ...],
+    given: tuple[Tensor | None, ...],
+    bindings: _Bindings,
+    commuting: Collection[CoreOperator],
+) -> Iterator[_Bindings]:
+    length = max(len(wanted), len(given))
+    if not wanted and not given:
+        yield bindings
+        return
+    first = wanted[0] if wanted else None
+    tensor = given[0] if given else None
+    rest = wanted[1:], given[1:]
+    if length and first is None:
+        if tensor is None:
+            yield from _inputs(view, pattern, *rest, bindings, commuting)
+        return
+    if first is None:
+        return
+    if first.port:
+        if tensor is None and not first.optional:
+            return
+        inner = bindings.copy()
+        if inner.ports.setdefault(first.port, tensor) == tensor:
+            yield from _inputs(view, pattern, *rest, inner, commuting)
+        return
+    made = None if tensor is None else view.producer(tensor)
+    if made is None or made[1] != first.output:
+        return
+    for found in _application(view, pattern, first.application, made[0], bindings, commuting):
+        yield from _inputs(view, pattern, *rest, found, commuting)
+
+
+def _attributes(view: View, pattern: Pattern, number: int, node: Node, bindings: _Bindings) -> bool:
+    """The attributes of a node are those that the pattern wants: bound, of a value that is to be compared, or usual."""
+    wanted = pattern.applications[number]
+    stated = view.attributes(node)
+    version = view.version(wanted.operator.name)
+    usual = usual_attributes(wanted.operator, version)
+    if any(value is None for value in stated.values()):
+        return False
+    for name, core in wanted.attributes.items():
+        value = stated.get(name, usual.get(name))
+        own = attribute_of(core)
+        if own is None:
+            bindings.closed.append((core, value))
+        elif value is None and not pattern.bound[own.name]:
+            return False
+        elif own.name in bindings.attributes:
+            if not same(bindings.attributes[own.name], value):
+                return False
+        else:
+            bindings.attributes[own.name] = value
+    others = ((name, value) for name, value in stated.items() if name not in wanted.attributes)
+    return all(same(value, usual.get(name)) for name, value in others)
+
+
+def usual_attributes(operator: CoreOperator, version: int | None) -> Mapping[str, AttributeData]:
+    """The defaults of the attributes of an operator."""
+    schema = schema_of(operator.name, operator.last if version is None else version)
+    found = {} if schema is None else {n: it.default for n, it in schema.attributes.items() if it.default is not None}
+    return {name: value for name, it in found.items() if (value := plain(it)) is not None}
+
+
+def plain(attribute: Attribute) -> AttributeData | None:
+    """The value of an attribute that is no tensor and no graph, as a text sees it."""
+    value = attribute.value
+    match value:
+        case bytes():
+            return value.decode("utf-8", "surrogateescape")
+        case int() | float() if attribute.kind in ("INT", "FLOAT"):
+            return value
+        case tuple():
+            texts = tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
+            numbers = tuple(it for it in value if isinstance(it, int | float))
+            return texts if attribute.kind == "STRINGS" else numbers if attribute.kind in ("INTS", "FLOATS") else None
+        case _:
+            return None
+
+
+def same(left: object, right: object) -> bool:
+    """True if two values of attributes are the same, bit for bit."""
+    if isinstance(left, np.ndarray) or isinstance(right, np.ndarray):
+        if not (isinstance(left, np.ndarray) and isinstance(right, np.ndarray)):
+            return False
+        return left.shape == right.shape and left.dtype == right.dtype and left.tobytes() == right.tobytes()
+    if isinstance(left, float) and isinstance(right, float):
+        return np.float32(left).tobytes() == np.float32(right).tobytes()
+    if isinstance(left, tuple) and isinstance(right, tuple):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right, strict=True))
+    return type(left) is type(right) and left == right
+
+
+# ---- Conditions -----------------------------------------------------------------------------------
+
+
+def _decided(view: View, pattern: Pattern, bindings: _Bindings) -> Match | None:
+    """The match, where it is certain that the conditions hold."""
+    rule = pattern.rule
+    if any(bindings.ports.get(name) is not None and not view.stored(bindings.ports[name]) for name in rule.stored):
+        return None
+    attributes = {name: bindings.attributes.get(name) for name in pattern.bound}
+    types = types_of(view, rule.left, bindings.ports)
+    if types is None:
+        return None
+    site = site_of(view, rule.left, bindings.ports, attributes)
+    _, reason, scope = (
+        follow(site, view.facts, view.symbols, _perhaps, compose) if bindings.closed else (None, "", None)
+    )
+    if reason:
+        return None
+    for core, value in bindings.closed:
+        if scope is None or value is None or not _is(evaluate(core, scope), value):
+            return None
+    assumed = []
+    seen = set()
+    for demand in examine(site, view.facts, view.symbols, _perhaps).demands:
+        seen.add(demand.position)
+        statement = None if demand.position == HEADER else rule.left.statements[demand.position]
+        if statement is not None and statement.id.startswith("where") and demand.goal is not None:
+            if demand.goal.op == "false":
+                return None
+            assumed += [] if demand.goal == TRUE else [statement.doc]
+        elif demand.goal is None or not (demand.goal == TRUE or view.certain(demand.goal)):
+            return None
+    if {HEADER, *(k for k, it in enumerate(rule.left.statements) if it.kind == "require")} - seen:
+        return None  # it was not asked, since something before it is open
+    nodes = tuple(bindings.nodes[k] for k in range(len(pattern.applications)))
+    return Match(pattern, nodes, bindings.ports, attributes, types, bindings.swapped, tuple(assumed))
+
+
+def _perhaps(_facts: object, _symbols: object) -> bool:
+    """Nothing is excluded by facts here: what is not true by itself is asked as a whole."""
+    return True
+
+
+def _is(found: Value, value: AttributeData) -> bool:
+    """True if a value that the text computes is the one that a node states."""
+    wanted = constant(value)
+    if isinstance(value, np.ndarray) or wanted is None:
+        return False
+    return found == wanted
+
+
+def types_of(view: View, operator: CoreOperator, ports: Mapping[str, Tensor | None]) -> Mapping[str, str] | None:
+    """The element types that the type variables stand for; None where the rule is not for these."""
+    allowed = {it.name: it.allowed for it in operator.types}
+    types: dict[str, str] = {}
+    for port in operator.inputs:
+        tensor = ports.get(port.name)
+        if tensor is None:
+            continue
+        element = view.content(tensor).element
+        if port.type in ELEMENT_TYPES:
+            if element != port.type:
+                return None
+        elif element not in allowed.get(port.type, ()) or types.setdefault(port.type, element) != element:
+            return None
+    return types
+
+
+def site_of(
+    view: View,
+    operator: CoreOperator,
+    ports: Mapping[str, Tensor | None],
+    attributes: Mapping[str, AttributeData | None],
+) -> Site:
+    """A side of a rule at a place. What is no stored value is known by its shape, and by what follows from shapes."""
+    inputs: list[Content | None] = []
+    for port in operator.inputs:
+        tensor = ports.get(port.name)
+        content = None if tensor is None else view.content(tensor)
+        if content is not None and content.data is not None and content.data.size > MOST_DATA:
+            content = Content(content.name, content.element, content.shape)
+        inputs.append(content)
+    stated = {name: value for name, value in attributes.items() if value is not None}
+    return Site(operator, 1, tuple(inputs), stated, (True,) * len(operator.outputs))
