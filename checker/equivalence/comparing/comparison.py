@@ -9,7 +9,7 @@ does what its nodes say. What is claimed of A and B holds for the inputs that bo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -26,11 +26,13 @@ from sonnx.semantics.model.schemas import reached
 from sonnx.semantics.model.values import Value
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.symbolic.numbers import Int
+from sonnx.spec.elaborate.core import CoreRewrite
 
 from .entering import Entered, enter, stored_array
 from .facts import Facts
 from .interface import Interface, Port, interface
-from .normalizing import Firing, Normalizer, Rules, Strength, no_rules
+from .normalizing import Firing, Normalizer, Rules, Strength
+from .rewriting import CLAIMS, proved_rules, rules_of
 from .searching import Search, Witness, hull, search
 from .table import ApplicationId, Table, ValueId
 from .unifying import Differences, Pair, arguments, cone, unify
@@ -52,7 +54,7 @@ class Verdict(Enum):
 PROVED: Final = {Strength.EXACT: Verdict.EQUAL, Strength.ALLOWED: Verdict.ALLOWED, Strength.REALS: Verdict.REALS}
 SENTENCES: Final = {
     Verdict.EQUAL: "equal bits for all inputs that both accept",
-    Verdict.ALLOWED: "for all inputs that both accept, the results of each are results that the other allows",
+    Verdict.ALLOWED: "for all inputs that both accept, what B gives is a result that the definition of A allows",
     Verdict.REALS: "equal over the reals for all inputs that both accept; the bits may differ by rounding",
     Verdict.DIFFERS: "they differ on an input",
     Verdict.UNKNOWN: "it is not known",
@@ -121,7 +123,7 @@ def compare(
     b: Model | Path | str,
     *,
     strength: Strength = Strength.EXACT,
-    rules: Rules = no_rules,
+    rules: Iterable[CoreRewrite] | None = None,
     inputs: Mapping[str, Value] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
     seconds: float = SECONDS,
@@ -129,8 +131,8 @@ def compare(
 ) -> Comparison:
     """Compares two models: are they equal for all inputs, how strongly, and if not, on which input do they differ?
 
-    strength: how strongly they are to be equal. rules: that may rewrite them; they are trusted. inputs: of A by name,
-    that the search does not draw and for which bounds are told. sizes: of open dimensions in the search, of at most
+    strength: how strongly they are to be equal. rules: that may rewrite them, those of part 7 that claim something
+    where nothing is said; they are trusted. inputs: of A by name, that the search does not draw and for which bounds are told. sizes: of open dimensions in the search, of at most
     `seconds`. Raises ModelError for a model that cannot be read, is not well formed or lacks stored values.
     """
     begun = time.monotonic()
@@ -142,7 +144,8 @@ def compare(
         if wrong is not None:
             raise ModelError(f"{name} cannot be run, so that there is nothing to compare: {why(wrong)}")
     ports = interface(*models)
-    sides, differences, proved, decisions = _proved(models, ports, rules, say)
+    chosen = proved_rules() if rules is None else tuple(rules)
+    sides, differences, proved, decisions = _proved(models, ports, chosen, say)
     notes = _settled_notes(sides)
     found: Search | None = None
     if not (proved is not None and proved <= strength) and not ports.apart:
@@ -167,14 +170,18 @@ def _counts(witness: Witness, strength: Strength) -> bool:
 
 
 def _proved(
-    models: tuple[Model, Model], ports: Interface, rules: Rules, say: Callable[[str, int, int], None]
+    models: tuple[Model, Model],
+    ports: Interface,
+    rules: tuple[CoreRewrite, ...],
+    say: Callable[[str, int, int], None],
 ) -> tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]]:
     """The normal forms of the strongest strength that makes the models equal, or of the weakest; where they part."""
-    table = Table()
+    table, asked = Table(), rules_of(rules)
+    claimed = {CLAIMS[rule.claim] for rule in rules}
     tried = None
-    for strength in (Strength.EXACT,) if rules is no_rules else tuple(Strength):
+    for strength in sorted({Strength.EXACT, *claimed}):
         say(f"normal forms, {strength.name.lower()}", 0, 0)
-        sides = sided(table, models, ports, rules, strength)
+        sides = sided(table, models, ports, asked, strength)
         differences = unify(table, [pair for _, pair in sides.pairs])
         one_sided = any(it for it in sides.unmatched)
         decisions = decided(sides) if strength is Strength.REALS else ()
@@ -211,7 +218,8 @@ def _settled_notes(sides: Sides) -> tuple[str, ...]:
 
 
 def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Rules, strength: Strength) -> Sides:
-    """Both models in normal form."""
+    """Both models in normal form. What B gives is to be allowed of A: so rules that only keep to what is allowed rewrite
+    A alone."""
     facts = Facts(table)
     given: tuple[dict[TensorId, ValueId], dict[TensorId, ValueId]] = ({}, {})
     pairs: list[tuple[str, Pair]] = []
@@ -232,10 +240,11 @@ def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Ru
                 facts.given[own] = _content(facts, own, port, port)
             given[k][port.tensor] = own
     normal = Normalizer(table, facts, strength, rules)
-    a, b = enter(normal, models[0], given[0]), enter(normal, models[1], given[1])
+    plain = Normalizer(table, facts, Strength.EXACT, rules) if strength is Strength.ALLOWED else normal
+    a, b = enter(normal, models[0], given[0]), enter(plain, models[1], given[1])
     pairs += [(one.name, (a.output(one.tensor), b.output(other.tensor))) for one, other in ports.outputs]
     unmatched = a.demands - b.demands, b.demands - a.demands
-    return Sides(table, a, b, tuple(pairs), unmatched, facts, normal.firings, strength)
+    return Sides(table, a, b, tuple(pairs), unmatched, facts, {**plain.firings, **normal.firings}, strength)
 
 
 def _content(facts: Facts, value: ValueId, one: Port, other: Port) -> Content:

@@ -102,11 +102,11 @@ class Normalizer:
         version: int,
         attributes: Mapping[str, AttributeData],
         inputs: Sequence[ValueId | None],
-        outputs: int,
+        outputs: Sequence[bool],
     ) -> Values:
         """What a rule makes: an operator applied to values in normal form, in normal form itself."""
         operator = specification().meanings.at(name, version)
-        asked = (True,) * outputs
+        asked = tuple(outputs)
         if operator is None:
             raise Unsupported(f"the specification does not define {name}-{version}")
         apart = self.table.apart() if may_draw(operator) or leaves_open(operator, asked) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -39,7 +39,7 @@ class Witness:
     """
 
     label: str
-    inputs: Mapping[str, Value]
+    inputs: Mapping[str, Value] = field(repr=False)
     output: str = ""
     element: tuple[int, ...] | None = None
     values: tuple[str, str] = ("", "")

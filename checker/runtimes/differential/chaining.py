@@ -7,16 +7,15 @@ conforming execution may give. A condition that is not known exactly ends it: no
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
 import numpy as np
-from ml_dtypes import finfo
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.phases import Again, Apply, Enter, Leave, Phase, Read, Select
 from sonnx.semantics.machine.state import State
-from sonnx.semantics.model.elements import is_float
+from sonnx.semantics.model.elements import finfo, is_float
 from sonnx.semantics.model.graph import Model, Node, NodeId, TensorId
 from sonnx.semantics.model.values import Array, Value, identical
 from sonnx.semantics.operators.application import Application, Stuck
@@ -232,12 +231,8 @@ def _content(bounds: Bound) -> Content:
 def _unrounded(content: Content, value: Value) -> Content:
     """The content with every number that rounds into it: what the operator gives over the reals on numbers of the sets
     that it read is within half a unit in the last place of what it may give, or beyond the greatest number."""
-    if (
-        content is Certainty.EXACTLY
-        and isinstance(value, np.ndarray)
-        and value.dtype != object
-        and is_float(value.dtype)
-    ):
+    known = content is Certainty.EXACTLY and isinstance(value, np.ndarray)
+    if known and isinstance(value, np.ndarray) and not value.dtype.hasobject and is_float(value.dtype):
         content = bound.exactly(value)
     if not isinstance(content, Allowed) or not is_float(content.type):
         return content
@@ -250,7 +245,9 @@ def _unrounded(content: Content, value: Value) -> Content:
             moved = np.nextafter(end + sign * (np.abs(end) * step + tiny), sign * np.inf)
             beyond = np.isinf(end) & (np.sign(end) != sign)
             ends[name] = np.where(beyond, -sign * most, np.where(np.isinf(end), end, moved))
-    return replace(content, **ends)
+    return Allowed(
+        content.type, ends["least"], ends["most"], content.maybe_nan, content.nan, ends["low"], ends["high"]
+    )
 
 
 def _stack(parts: list[Content], value: Value, axis: int) -> Content:

@@ -1,0 +1,195 @@
+"""The rules of part 7 on the table: where the left side of a rule stands, an application is what its right side gives.
+
+The table is no graph of one operator set: a rule applies the versions that it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.operators.shapes.contents import Content
+from sonnx.semantics.operators.symbolic.values import conjuncts
+from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
+from sonnx.spec.library import specification
+
+from ...smt.prover import Prover
+from ..matching.patterns import Pattern, by_root, commutation
+from ..matching.replacing import Made, Reference, Replacement, Unfit, replacement
+from ..matching.searching import Match, find
+from ..matching.views import Node, Tensor
+from .normalizing import Firing, Normalizer, Rules, Strength, Values
+from .table import ApplicationId, Result, ValueId
+
+CLAIMS: Final = {"exact": Strength.EXACT, "allowed": Strength.ALLOWED, "reals": Strength.REALS}
+"""The strengths of rules by what they claim; a rule that claims something else never fires."""
+TIMEOUT: Final = 1.0
+"""Seconds for a question about open sizes."""
+
+
+def proved_rules() -> tuple[CoreRewrite, ...]:
+    """The rules of part 7 that claim something, those of added texts too."""
+    every = specification().rules
+    return tuple(rule for name in every if (rule := every[name]).claim in CLAIMS)
+
+
+def rules_of(rules: Iterable[CoreRewrite]) -> Rules:
+    """The rules as the normal forms ask them."""
+    listed = tuple(rules)
+    return _Rewriting(by_root(listed), _commuting(listed)).fire
+
+
+def _commuting(rules: Iterable[CoreRewrite]) -> Mapping[CoreOperator, str]:
+    return {operator: rule.name for rule in rules if (operator := commutation(rule)) is not None}
+
+
+@dataclass
+class _Rewriting:
+    """The rules by the definition of their root. commuting: the operators whose operands may change places, with the
+    rule that says it."""
+
+    patterns: Mapping[CoreOperator, tuple[Pattern, ...]]
+    commuting: Mapping[CoreOperator, str]
+    prover: Prover = field(default_factory=lambda: Prover(TIMEOUT))
+
+    def fire(self, normal: Normalizer, application: ApplicationId) -> Firing | None:
+        """The first rule that fires."""
+        it = normal.table.applications[application]
+        if it.operator is None or it.operator.rule:
+            return None
+        if it.operator in self.commuting and _out_of_order(it.inputs):
+            values = normal.apply(it.name, it.version, it.attributes, it.inputs[::-1], it.outputs)
+            return Firing(self.commuting[it.operator], Strength.EXACT, application, values)
+        for pattern in self.patterns.get(it.operator, ()):
+            strength, versions = CLAIMS[pattern.rule.claim], versions_of(pattern.rule)
+            if strength > normal.strength or versions is None:
+                continue
+            view = TableView(normal, self.prover, versions)
+            match = find(view, pattern, application, self.commuting)
+            if match is None:
+                continue
+            try:
+                values = _built(normal, application, match, replacement(view, match))
+            except Unfit:
+                continue
+            if values is not None:
+                return Firing(pattern.rule.name, strength, application, values, _facts(match))
+        return None
+
+
+@cache
+def versions_of(rule: CoreRewrite) -> Mapping[str, int] | None:
+    """The version of each operator that a rule applies; None where it applies two of one."""
+    versions: dict[str, int] = {}
+    for side in (rule.left, rule.right):
+        for statement in side.statements:
+            for node in statement.nodes():
+                if node.head == "apply" and versions.setdefault(node.name, int(node.value)) != int(node.value):
+                    return None
+    return versions
+
+
+def _out_of_order(inputs: Sequence[ValueId | None]) -> bool:
+    return len(inputs) == 2 and inputs[0] is not None and inputs[1] is not None and inputs[0] > inputs[1]
+
+
+def _facts(match: Match) -> tuple[str, ...]:
+    """The conditions that were found to hold, and what the rule assumes of values, in its own words."""
+    types = tuple(f"{name} is {element}" for name, element in match.types.items())
+    said = tuple(it.doc for it in match.pattern.rule.left.statements if it.kind == "require" and it.id[:4] == "when")
+    return (*types, *said, *(f"assumed: {it}" for it in match.assumed))
+
+
+def _built(normal: Normalizer, root: ApplicationId, match: Match, it: Replacement) -> Values | None:
+    """The outputs of the root, those that the rule gives in place of its own; None where nothing changes."""
+    made: list[Values] = []
+
+    def value(reference: Reference) -> ValueId | None:
+        if isinstance(reference, Made):
+            return made[reference.node][reference.output]
+        return reference if isinstance(reference, int) else None
+
+    for node in it.nodes:
+        inputs = [value(reference) for reference in node.inputs]
+        made.append(normal.apply(node.operator, node.version, node.attributes, inputs, (True,) * node.outputs))
+    values = list(normal.table.results(root))
+    before = tuple(values)
+    for (number, output), reference in zip(match.pattern.results, it.results, strict=True):
+        if match.nodes[number] == root and output < len(values) and values[output] is not None:
+            values[output] = value(reference)
+    return None if tuple(values) == before else tuple(values)
+
+
+@dataclass(frozen=True, slots=True)
+class TableView:
+    """The table as the search for patterns sees it: values are the tensors, applications the nodes. versions: that the
+    rule writes."""
+
+    normal: Normalizer
+    prover: Prover
+    versions: Mapping[str, int]
+
+    def producer(self, tensor: Tensor) -> tuple[Node, int] | None:
+        """The application that gives a value."""
+        node = self.normal.table.values[_number(tensor)]
+        return (node.application, node.position) if isinstance(node, Result) else None
+
+    def operator(self, node: Node) -> CoreOperator | None:
+        """The definition of an application that holds no body."""
+        it = self.normal.table.applications[_number(node)]
+        return None if it.operator is None or it.operator.rule else it.operator
+
+    def inputs(self, node: Node) -> Sequence[Tensor | None]:
+        """Its arguments."""
+        return self.normal.table.applications[_number(node)].inputs
+
+    def outputs(self, node: Node) -> Sequence[Tensor | None]:
+        """Its results, those too that nobody asks for."""
+        number = _number(node)
+        return tuple(
+            self.normal.table.result(number, k) for k in range(len(self.normal.table.applications[number].outputs))
+        )
+
+    def attributes(self, node: Node) -> Mapping[str, AttributeData | None]:
+        """Its attributes, defaults included."""
+        return self.normal.table.applications[_number(node)].attributes
+
+    def content(self, tensor: Tensor) -> Content:
+        """What is known of a value."""
+        return self.normal.facts.content(_number(tensor))
+
+    def stored(self, tensor: Tensor) -> bool:
+        """True for a stored tensor."""
+        return self.normal.table.array(_number(tensor)) is not None
+
+    def version(self, operator: str) -> int | None:
+        """The version that the rule applies."""
+        return self.versions.get(operator)
+
+    @property
+    def facts(self) -> tuple[Term, ...]:
+        """No open size is negative."""
+        return tuple(self.normal.facts.facts)
+
+    @property
+    def symbols(self) -> Mapping[str, tuple[int, str]]:
+        """The open sizes."""
+        return self.normal.facts.symbols
+
+    def certain(self, goal: Term) -> bool:
+        """True if a condition follows from that, as the solver says without cutting a list short."""
+        if goal == TRUE or all(part in self.normal.facts.facts for part in conjuncts(goal)):
+            return True
+        if goal == FALSE:
+            return False
+        cut = len(self.prover.cut)
+        answer = self.prover.ask(self.facts, goal, self.symbols)
+        return answer.status == "unsat" and len(self.prover.cut) == cut
+
+
+def _number(it: Tensor | Node) -> int:
+    return it if isinstance(it, int) else -1
