@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
+from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.schemas import Formal, formal_at, schema_of
 from sonnx.semantics.operators.application import AttributeData
-from sonnx.semantics.operators.shapes.node import follow
+from sonnx.semantics.operators.shapes.contents import Content, Symbols
+from sonnx.semantics.operators.shapes.node import follow, names_within
 from sonnx.semantics.operators.symbolic.statements import compose
 from sonnx.semantics.operators.symbolic.values import Array, Dead, Element, Scope, Value
 from sonnx.spec.elaborate.core import CoreOperator
@@ -39,12 +41,15 @@ Reference = Made | Tensor | None
 
 @dataclass(frozen=True, slots=True)
 class NewNode:
-    """A node that is to be made. version: that is in force in the graph. outputs: how many of them are read."""
+    """A node that is to be made. version: that is in force in the graph. outputs: how many of them are read. contents:
+    what is known of each of its outputs, those included that nobody reads.
+    """
 
     operator: str
     version: int
     inputs: tuple[Reference, ...]
     attributes: Mapping[str, AttributeData]
+    contents: tuple[Content, ...]
     outputs: int = 1
 
 
@@ -84,11 +89,12 @@ class _Emitting:
         sources = tuple(self.reference(value) for value in inputs)
         _check_types(wanted, in_force, inputs)
         data = {key: written(value) for key, value in attributes.items()}
-        number = len(self.nodes)
-        self.nodes.append(NewNode(name, in_force, sources, data))
-        if not all(isinstance(it, Array) for it in outputs):
+        number, tensors = len(self.nodes), [it for it in outputs if isinstance(it, Array)]
+        if len(tensors) < len(outputs):
             raise Unfit(f"{name} gives something else than tensors of a known number of axes")
-        return tuple(replace(it, name=f"new {number} {k}") for k, it in enumerate(outputs) if isinstance(it, Array))
+        contents = tuple(_content(it, self.view.symbols) for it in tensors)
+        self.nodes.append(NewNode(name, in_force, sources, data, contents))
+        return tuple(replace(it, name=f"new {number} {k}") for k, it in enumerate(tensors))
 
     def reference(self, value: Value | None) -> Reference:
         """What a value is in the graph. Raises Unfit for one that the text computes element by element."""
@@ -120,6 +126,13 @@ def replacement(view: View, match: Match) -> Replacement:
         raise Unfit(reason)
     results = tuple(emitting.reference(found.outputs[port.name]) for port in right.outputs)
     return Replacement(tuple(emitting.nodes), results)
+
+
+def _content(tensor: Array, symbols: Symbols) -> Content:
+    """What is known of a tensor: its type, and its shape where that is about nothing but the graph's open sizes."""
+    element = tensor.type.name if tensor.type.name in ELEMENT_TYPES else ""
+    known = all(isinstance(n, int) or names_within(n, symbols) for n in tensor.shape)
+    return Content("", element, tensor.shape if known else None)
 
 
 def _check_types(operator: CoreOperator, version: int, inputs: Sequence[Value | None]) -> None:

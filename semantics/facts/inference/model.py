@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
 
@@ -21,6 +21,7 @@ from ...model import schemas
 from ...model.elements import elements, required
 from ...model.graph import Attribute, Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.type_protos import ELEMENT_CODES, from_proto, to_proto
+from ...model.writing import put_attribute
 
 # The error text of onnx's strict shape inference, taken apart.
 # Nodes bear names of our own in the models that inference gets (`n12`), so a place in the text is exact: `(op_type:Add,
@@ -367,16 +368,12 @@ class _Builder:
         if kind is None:
             return
         proto = into.attribute.add(name=name, type=kind)
-        values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
-        match attribute.kind:
-            case "GRAPH" | "GRAPHS":
-                for body in values:
-                    if isinstance(body, int):
-                        self.graph(body, proto.g if attribute.kind == "GRAPH" else proto.graphs.add())
-            case _:
-                write = _WRITERS.get(attribute.kind)
-                if write is not None and attribute.value is not None:
-                    write(proto, values)
+        if attribute.kind not in ("GRAPH", "GRAPHS"):
+            put_attribute(proto, attribute, _tensor, _sparse)
+            return
+        for body in attribute.value if isinstance(attribute.value, tuple) else (attribute.value,):
+            if isinstance(body, int):
+                self.graph(body, proto.g if attribute.kind == "GRAPH" else proto.graphs.add())
 
     def _order(self, nodes: tuple[NodeId, ...]) -> Iterable[NodeId]:
         """The nodes, each behind the producers of what it reads, otherwise as in the file; cycles come last."""
@@ -479,49 +476,3 @@ def _sparse(constant: Constant, into: SparseTensorProto) -> None:
     into.values.data_type = ELEMENT_CODES.get(constant.element, 0)
     into.values.dims.append(0)
     into.dims.extend(constant.dims)
-
-
-# ---- Attributes -------------------------------------------------------------------------------
-
-
-def _tensors(proto: AttributeProto, values: Iterable[object]) -> None:
-    for value in values:
-        if isinstance(value, Constant):
-            _tensor(value, proto.t if proto.type == AttributeProto.TENSOR else proto.tensors.add())
-
-
-def _sparse_tensors(proto: AttributeProto, values: Iterable[object]) -> None:
-    for value in values:
-        if isinstance(value, Constant):
-            single = proto.type == AttributeProto.SPARSE_TENSOR
-            _sparse(value, proto.sparse_tensor if single else proto.sparse_tensors.add())
-
-
-def _types(proto: AttributeProto, values: Iterable[object]) -> None:
-    for value in values:
-        if isinstance(value, ValueType):
-            to_proto(value, proto.tp if proto.type == AttributeProto.TYPE_PROTO else proto.type_protos.add())
-
-
-def _single(field: str) -> Callable[[AttributeProto, tuple[object, ...]], None]:
-    return lambda proto, values: setattr(proto, field, values[0])
-
-
-def _several(field: str) -> Callable[[AttributeProto, tuple[object, ...]], None]:
-    return lambda proto, values: getattr(proto, field).extend(values)
-
-
-_WRITERS: Mapping[str, Callable[[AttributeProto, tuple[object, ...]], None]] = {
-    "INT": _single("i"),
-    "FLOAT": _single("f"),
-    "STRING": _single("s"),
-    "INTS": _several("ints"),
-    "FLOATS": _several("floats"),
-    "STRINGS": _several("strings"),
-    "TENSOR": _tensors,
-    "TENSORS": _tensors,
-    "SPARSE_TENSOR": _sparse_tensors,
-    "SPARSE_TENSORS": _sparse_tensors,
-    "TYPE_PROTO": _types,
-    "TYPE_PROTOS": _types,
-}

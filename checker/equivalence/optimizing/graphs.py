@@ -1,0 +1,327 @@
+"""A model that is being changed: nodes come and go, tensors stay what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sonnx.semantics.formulas.terms import FALSE, Term
+from sonnx.semantics.model.elements import element_of, encode
+from sonnx.semantics.model.graph import (
+    Attribute,
+    Constant,
+    GraphId,
+    Model,
+    Node,
+    NodeId,
+    Tensor,
+    TensorId,
+    ValueType,
+)
+from sonnx.semantics.model.schemas import normal_domain, operator_name, since_version
+from sonnx.semantics.model.values import Array
+from sonnx.semantics.operators.application import AttributeData, data_of
+from sonnx.semantics.operators.shapes.contents import Content, Facts, Symbols
+from sonnx.semantics.operators.shapes.walk import examine_model
+from sonnx.semantics.operators.symbolic.numbers import opposite
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.library import specification
+
+from ...smt.prover import Prover
+from ..matching.replacing import NewNode
+
+TIMEOUT = 1.0
+"""Seconds for a question about open sizes."""
+
+
+class OpenModel:
+    """A model whose graphs are changed in place. Numbers of tensors and nodes stay; new ones get further numbers.
+
+    What is known of tensors is known for all inputs that the model admits, those with an axis of size 0 included.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """`model` itself is not changed."""
+        self.model = model
+        self.nodes: dict[NodeId, Node] = dict(enumerate(model.nodes))
+        self.tensors: list[Tensor] = list(model.tensors)
+        self.members: list[list[NodeId]] = [list(graph.nodes) for graph in model.graphs]
+        self.outputs: list[list[TensorId]] = [list(graph.outputs) for graph in model.graphs]
+        self.constants: dict[TensorId, Constant] = {}
+        self.held: list[list[TensorId]] = []
+        for graph in model.graphs:
+            stored = (*graph.initializers, *graph.sparse_initializers)
+            self.held.append([t for t, _ in stored])
+            self.constants.update(dict(stored))
+        self.inputs = frozenset(t for graph in model.graphs for t in graph.inputs)
+        self.kept = frozenset(t for outputs in self.outputs for t in outputs)
+        self.producers: dict[TensorId, tuple[NodeId, int]] = {}
+        self.readers: dict[TensorId, dict[NodeId, None]] = {}
+        self._next = len(model.nodes)
+        for n in self.nodes:
+            self._enter(n)
+        self._prover = Prover(TIMEOUT)
+        self._certain: dict[Term, bool] = {}
+        self._learn()
+
+    def _learn(self) -> None:
+        """What is known of tensors before a run; open sizes may be 0."""
+        found = examine_model(self.model, self._prover.possible)
+        if found.sizes:
+            least: Mapping[str, tuple[int, int | None]] = dict.fromkeys(found.sizes.values(), (0, None))
+            found = examine_model(self.model, self._prover.possible, least)
+        self.contents: dict[TensorId, Content] = dict(found.contents)
+        self.facts: Facts = found.limits
+        self.symbols: Symbols = found.symbols
+
+    # ---- Reading ----------------------------------------------------------------------------------
+
+    def certain(self, goal: Term) -> bool:
+        """A condition on open sizes follows from what the inputs may be."""
+        if goal not in self._certain:
+            symbols = dict(self.symbols)
+            proved = goal != FALSE and self._prover.ask((*self.facts, opposite(goal)), FALSE, symbols).status == "unsat"
+            self._certain[goal] = proved
+        return self._certain[goal]
+
+    def definition(self, n: NodeId) -> CoreOperator | None:
+        """The definition that is in force at a node; None without one, and where it holds bodies."""
+        node = self.nodes[n]
+        if node.version is None or node.bodies:
+            return None
+        return specification().meanings.at(operator_name(node.domain, node.op_type), node.version)
+
+    def stored(self, t: TensorId) -> bool:
+        """A tensor has a stored value that no caller overrides."""
+        return t in self.constants and t not in self.inputs
+
+    def live(self) -> Iterator[NodeId]:
+        """The nodes, as they stand in their graphs."""
+        for members in self.members:
+            yield from members
+
+    # ---- Changing ---------------------------------------------------------------------------------
+
+    def _enter(self, n: NodeId) -> None:
+        node = self.nodes[n]
+        for place, t in enumerate(node.outputs):
+            if t is not None:
+                self.producers[t] = (n, place)
+        for t in (*node.inputs, *node.captures):
+            if t is not None:
+                self.readers.setdefault(t, {})[n] = None
+
+    def _leave(self, n: NodeId) -> None:
+        node = self.nodes[n]
+        for t in node.outputs:
+            if t is not None and self.producers.get(t, (None, 0))[0] == n:
+                del self.producers[t]
+        for t in (*node.inputs, *node.captures):
+            if t is not None:
+                self.readers.get(t, {}).pop(n, None)
+
+    def change(self, n: NodeId, node: Node) -> None:
+        """Puts another node in the place of one."""
+        self._leave(n)
+        self.nodes[n] = node
+        self._enter(n)
+
+    def remove(self, n: NodeId) -> None:
+        """Takes a node out."""
+        self._leave(n)
+        self.members[self.nodes[n].graph].remove(n)
+        del self.nodes[n]
+
+    def tensor(self, near: TensorId, content: Content | None) -> TensorId:
+        """A new tensor, called after one that it stands for."""
+        like = self.tensors[near]
+        self.tensors.append(Tensor(f"{like.name}.{len(self.tensors)}", like.path, like.graph))
+        if content is not None:
+            self.contents[len(self.tensors) - 1] = content
+        return len(self.tensors) - 1
+
+    def node(
+        self, before: NodeId, made: NewNode, inputs: Sequence[TensorId | None], outputs: Sequence[TensorId]
+    ) -> NodeId:
+        """A new node in the graph of another one, in front of it."""
+        near = self.nodes[before]
+        domain, _, op_type = made.operator.rpartition("::")
+        attributes = {name: stated(value) for name, value in made.attributes.items()}
+        n, self._next = self._next, self._next + 1
+        opset = dict(self.model.opsets).get(normal_domain(domain))
+        self.nodes[n] = Node(
+            near.name, near.path, near.graph, normal_domain(domain), op_type, "", opset, made.version,
+            tuple(inputs), tuple(outputs), attributes, (), (), near.calls,
+        )  # fmt: skip
+        members = self.members[near.graph]
+        members.insert(members.index(before), n)
+        self._enter(n)
+        return n
+
+    def store(self, graph: GraphId, t: TensorId, data: Array) -> None:
+        """Gives a tensor a stored value."""
+        self.constants[t] = constant_of(data)
+        self.held[graph].append(t)
+        self.contents[t] = Content(f"t{t}", element_of(data.dtype), tuple(data.shape), None, data)
+
+    def read_instead(self, t: TensorId, other: TensorId) -> None:
+        """Lets whatever reads a tensor read another one. Outputs of graphs are not changed."""
+        for n in list(self.readers.get(t, ())):
+            node = self.nodes[n]
+            inputs = tuple(other if it == t else it for it in node.inputs)
+            captures = tuple(dict.fromkeys(other if it == t else it for it in node.captures))
+            self.change(n, replace(node, inputs=inputs, captures=captures))
+
+    # ---- The end ----------------------------------------------------------------------------------
+
+    def closed(self) -> Model:
+        """The model as it is now: its nodes in an order in which they can run, stored values that nobody reads left
+        out. Only its graphs are meant to be read, as `model.writing` does."""
+        numbered = [self.nodes.get(n, GONE) for n in range(self._next)]
+        graphs = []
+        for number, graph in enumerate(self.model.graphs):
+            kept = [t for t in self.held[number] if self.readers.get(t) or t in self.kept or t in self.inputs]
+            dense = tuple((t, self.constants[t]) for t in kept if not self.constants[t].sparse)
+            sparse = tuple((t, self.constants[t]) for t in kept if self.constants[t].sparse)
+            there = {t for n in self.members[number] for t in self.nodes[n].outputs}
+            infos = tuple((t, type_) for t, type_ in graph.value_infos if t in there)
+            graphs.append(
+                replace(
+                    graph,
+                    nodes=self._ordered(number),
+                    initializers=dense,
+                    sparse_initializers=sparse,
+                    value_infos=infos,
+                )
+            )
+        return replace(self.model, graphs=tuple(graphs), nodes=tuple(numbered), tensors=tuple(self.tensors))
+
+    def _ordered(self, graph: GraphId) -> tuple[NodeId, ...]:
+        """The nodes of a graph, each behind those whose results it reads, otherwise as they stand."""
+        members = self.members[graph]
+        before = {n: self._sources(n, graph) for n in members}
+        done: dict[NodeId, None] = {}
+        for start in members:
+            waiting = [start]
+            while waiting:
+                n = waiting[-1]
+                open_ = [m for m in before[n] if m not in done]
+                if n in done or not open_:
+                    done.setdefault(waiting.pop())
+                else:
+                    waiting += open_
+        return tuple(done)
+
+    def _sources(self, n: NodeId, graph: GraphId) -> list[NodeId]:
+        node = self.nodes[n]
+        found = (self.producers[t][0] for t in (*node.inputs, *node.captures) if t is not None and t in self.producers)
+        return [m for m in found if self.nodes[m].graph == graph and m != n]
+
+
+GONE = Node("", "", 0, "", "", "", None, None, (), ())
+"""Stands where a node has been taken out."""
+
+
+def constant_of(data: Array) -> Constant:
+    """A stored tensor with these elements."""
+    element = element_of(data.dtype)
+    if element == "string":
+        texts = tuple(str(it).encode("utf-8", "surrogateescape") for it in data.reshape(-1))
+        return Constant(element, tuple(data.shape), "string_data", len(texts), texts)
+    content = bytes(encode(np.ascontiguousarray(data)))
+    return Constant(element, tuple(data.shape), "raw_data", len(content), content)
+
+
+def stated(value: AttributeData) -> Attribute:
+    """An attribute of a node with this value."""
+    match value:
+        case bool() | int():
+            return Attribute("INT", int(value))
+        case float():
+            return Attribute("FLOAT", value)
+        case str():
+            return Attribute("STRING", value.encode("utf-8", "surrogateescape"))
+        case ValueType():
+            return Attribute("TYPE_PROTO", value)
+        case np.ndarray():
+            data = bytes(encode(np.ascontiguousarray(value)))
+            return Attribute(
+                "TENSOR", Constant(element_of(value.dtype), tuple(value.shape), "raw_data", len(data), data)
+            )
+    texts = tuple(it.encode("utf-8", "surrogateescape") for it in value if isinstance(it, str))
+    if texts:
+        return Attribute("STRINGS", texts)
+    floats = tuple(it for it in value if isinstance(it, float))
+    whole = tuple(it for it in value if isinstance(it, int))
+    return Attribute("FLOATS", floats) if floats else Attribute("INTS", whole)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphView:
+    """One graph of an open model, as the search sees it: what it reads from around it has no producer."""
+
+    open: OpenModel
+    graph: GraphId
+
+    def producer(self, tensor: object) -> tuple[NodeId, int] | None:
+        """The node that writes a tensor of this graph."""
+        t = _number(tensor)
+        return self.open.producers.get(t) if self.open.tensors[t].graph == self.graph else None
+
+    def operator(self, node: object) -> CoreOperator | None:
+        """The definition in force."""
+        return self.open.definition(_number(node))
+
+    def inputs(self, node: object) -> tuple[TensorId | None, ...]:
+        """What a node reads."""
+        return _without_last(self.open.nodes[_number(node)].inputs)
+
+    def outputs(self, node: object) -> tuple[TensorId | None, ...]:
+        """What a node writes."""
+        return self.open.nodes[_number(node)].outputs
+
+    def attributes(self, node: object) -> Mapping[str, AttributeData | None]:
+        """What a node states."""
+        model = self.open.model
+        return {name: data_of(value, model) for name, value in self.open.nodes[_number(node)].attributes.items()}
+
+    def content(self, tensor: object) -> Content:
+        """What is known of a tensor."""
+        return self.open.contents.get(_number(tensor)) or Content("", "", None)
+
+    def stored(self, tensor: object) -> bool:
+        """A tensor has a stored value."""
+        return self.open.stored(_number(tensor))
+
+    def version(self, operator: str) -> int | None:
+        """The version in force in the model."""
+        domain, _, op_type = operator.rpartition("::")
+        return since_version(normal_domain(domain), op_type, dict(self.open.model.opsets).get(normal_domain(domain)))
+
+    @property
+    def facts(self) -> Facts:
+        """What the inputs may be."""
+        return self.open.facts
+
+    @property
+    def symbols(self) -> Symbols:
+        """The open sizes."""
+        return self.open.symbols
+
+    def certain(self, goal: Term) -> bool:
+        """It follows from what the inputs may be."""
+        return self.open.certain(goal)
+
+
+def _number(it: object) -> int:
+    if isinstance(it, int):
+        return it
+    raise TypeError(f"{it!r} is no number of a tensor or a node")
+
+
+def _without_last(tensors: tuple[TensorId | None, ...]) -> tuple[TensorId | None, ...]:
+    """Inputs that are left out at the end are not there."""
+    while tensors and tensors[-1] is None:
+        tensors = tensors[:-1]
+    return tensors

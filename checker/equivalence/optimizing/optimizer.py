@@ -1,0 +1,134 @@
+"""`sonnx optimize` as a function: passes in a stated order, to a fixed point, by rules that are proved."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+
+from sonnx.semantics.errors import ModelError
+from sonnx.semantics.machine.execution import check_well_formed
+from sonnx.semantics.model.graph import Model, TensorId
+from sonnx.spec.elaborate.core import CoreRewrite
+from sonnx.spec.library import specification
+from sonnx.spec.terminal import Progress
+
+from ..matching.patterns import by_root, commutation
+from ..record import STRENGTHS, Proof, proofs
+from .graphs import OpenModel
+from .passes import Firing, dedupe, fold, prune, rewrite
+
+GLOBAL = ("fold", "dedupe", "prune")
+LOCAL = ("rewrite",)
+ORDER = ("fold", "dedupe", "rewrite", "prune")
+"""The passes of one round. Rounds follow until one changes nothing."""
+FIXED = 4
+"""The IR version since which stored values need not be inputs (ONNX 1.23.2, IR.md, Graphs)."""
+MOST = 20
+"""For each node of a model rewrites are applied so many times at most."""
+GLOBALS = {"fold": fold, "dedupe": dedupe, "prune": prune}
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """The outcome. model: its graphs alone are meant to be read. strength: the weakest claim that was used, `exact`
+    where nothing was changed. log: what was done, in order. before, after: the nodes of all graphs. finished: False
+    where rewrites were stopped since they came to no end.
+    """
+
+    model: Model
+    strength: str
+    log: tuple[Firing, ...]
+    before: int
+    after: int
+    finished: bool
+
+    def counts(self) -> Mapping[str, int]:
+        """How often each rule or theorem was used, the most frequent one first."""
+        return dict(Counter(it.rule for it in self.log).most_common())
+
+
+class UnknownRule(ModelError):  # noqa: N818 - a sentence for the user
+    """A rule that there is none of, or that is not proved as strongly as it is asked for."""
+
+
+def optimize(
+    model: Model,
+    *,
+    strength: str = "exact",
+    rules: Sequence[str] | None = None,
+    proved: Mapping[str, Proof] | None = None,
+    fixed: bool = False,
+    passes: Sequence[str] = ORDER,
+    shuffled: int | None = None,
+    progress: Progress | None = None,
+) -> Optimized:
+    """A model that means the same, as far as `strength` says, with fewer nodes.
+
+    rules: the rewrites to use, by name, in this order; they are used wherever they stand. Without it all that are
+    proved, where they leave fewer nodes to run. proved: in place of the record. fixed: stored values that a caller may
+    override are no inputs any more. shuffled: a seed for another order of the rules. Raises UnknownRule, and ModelError
+    for a model that is not well-formed.
+    """
+    check_well_formed(model)
+    if fixed:
+        model = with_fixed_values(model)
+    known = proofs() if proved is None else proved
+    chosen = selected(rules, strength, known)
+    if shuffled is not None:
+        Random(shuffled).shuffle(chosen)
+    commuting = frozenset(it for rule in chosen if (it := commutation(rule)) is not None)
+    patterns = by_root(chosen)
+    open_ = OpenModel(model)
+    before = sum(map(len, open_.members))
+    log: list[Firing] = []
+    left = MOST * max(before, 1)
+    changed = True
+    while changed:
+        changed = False
+        for done, name in enumerate(passes):
+            if progress is not None:
+                progress(name, done, len(passes))
+            if name in GLOBALS:
+                changed |= GLOBALS[name](open_, log.append) > 0
+                continue
+            fired = rewrite(open_, patterns, commuting, known, log.append, left, smaller=rules is None)
+            left -= fired
+            changed |= fired > 0
+        changed &= left > 0
+    claims = [it.claim for it in log]
+    weakest = max(claims, key=STRENGTHS.index, default="exact")
+    after = sum(map(len, open_.members))
+    return Optimized(open_.closed(), weakest, tuple(log), before, after, left > 0)
+
+
+def overridable(model: Model) -> tuple[TensorId, ...]:
+    """The inputs of the main graph that have a stored value, which holds where a caller gives none."""
+    graph = model.graphs[0]
+    stored = {t for t, _ in (*graph.initializers, *graph.sparse_initializers)}
+    return tuple(t for t in graph.inputs if t in stored)
+
+
+def with_fixed_values(model: Model) -> Model:
+    """The model without such inputs: their values are fixed."""
+    main, gone = model.graphs[0], set(overridable(model))
+    kept = [(t, type_) for t, type_ in zip(main.inputs, main.input_types, strict=True) if t not in gone]
+    main = replace(main, inputs=tuple(t for t, _ in kept), input_types=tuple(type_ for _, type_ in kept))
+    return replace(model, graphs=(main, *model.graphs[1:]), ir_version=max(model.ir_version, FIXED))
+
+
+def selected(names: Sequence[str] | None, strength: str, known: Mapping[str, Proof]) -> list[CoreRewrite]:
+    """The rules that are proved at least as strongly. Raises UnknownRule for a name that is none of these."""
+    text = specification()
+    admitted = STRENGTHS[: STRENGTHS.index(strength) + 1]
+    usable = {name: rule for name, rule in text.rules.items() if name in known and known[name].strength in admitted}
+    usable = {name: rule for name, rule in usable.items() if rule.claim in admitted}
+    for name in names or ():
+        if name not in text.rules:
+            raise UnknownRule(f"no rewrite is named {name}: sonnx prove --transforms lists them")
+        if name not in usable:
+            claim = text.rules[name].claim
+            said = f"{name} claims {claim}" if claim not in admitted else f"{name} is not proved"
+            raise UnknownRule(f"{said}, which is not enough for the strength {strength}")
+    return [usable[name] for name in names] if names is not None else list(usable.values())

@@ -1,0 +1,102 @@
+"""What is proved of the rewrites of the text: read from the package, and for the very texts alone that it is proved of.
+
+`proved.tsv` beside this module is written by `sonnx prove --transforms --record`. A row holds for a rule whose digest
+is still the one that it was proved with; the digest is that of the rule, of the definitions of all operators that it
+applies, and of what these use.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from sonnx.spec.elaborate.core import Core, CoreOperator, CoreRewrite
+from sonnx.spec.elaborate.coverage import used_definitions
+from sonnx.spec.language.printer import print_declaration
+from sonnx.spec.library import specification
+
+from .matching.patterns import meaning
+from .matching.searching import Match
+from .matching.views import View
+
+PATH = Path(__file__).with_name("proved.tsv")
+COLUMNS = ("rule", "claim", "verdict", "strength", "axes", "lists", "types", "cases", "seconds", "digest")
+STRENGTHS = ("exact", "allowed", "reals")
+"""From the strongest claim to the weakest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What is shown of a rule. strength: the strongest claim that is. axes: for tensors of at most so many axes, None
+    for any number of them; lists: the greatest length of a list that was tried, None for any length.
+    """
+
+    rule: str
+    strength: str
+    axes: int | None
+    lists: int | None
+
+    def covers(self, view: View, match: Match) -> bool:
+        """The proof is for as many axes, and for lists as long, as a match has."""
+        ports = [view.content(t).shape for t in match.ports.values() if t is not None]
+        lists = [len(it) for it in match.attributes.values() if isinstance(it, tuple)]
+        if self.axes is not None and any(shape is None or len(shape) > self.axes for shape in ports):
+            return False
+        return self.lists is None or all(length <= self.lists for length in lists)
+
+
+def proofs() -> Mapping[str, Proof]:
+    """The proofs on record of the rules of the specification as it is now."""
+    return {
+        row["rule"]: Proof(row["rule"], row["strength"], _most(row["axes"]), _most(row["lists"]))
+        for row in rows()
+        if row["verdict"] == "proved" and row["digest"] == _digest_of(row["rule"])
+    }
+
+
+def rows() -> list[dict[str, str]]:
+    """The rows of the record, of other texts included."""
+    if not PATH.is_file():
+        return []
+    with PATH.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
+
+
+def _most(text: str) -> int | None:
+    return None if text == "any" else int(text)
+
+
+def _digest_of(name: str) -> str:
+    rule = specification().rules.get(name)
+    return "" if rule is None else digest(rule)
+
+
+@cache
+def digest(rule: CoreRewrite) -> str:
+    """The digest of all text that a proof of a rule rests on, in hexadecimal digits."""
+    text = specification()
+    parts = [print_declaration(text.rewrites[rule.name])]
+    seen: dict[CoreOperator, None] = {}
+    waiting = [*_applied(rule.left), *_applied(rule.right)]
+    while waiting:
+        it = waiting.pop(0)
+        if it not in seen:
+            seen[it] = None
+            waiting += _applied(it)
+    for it in seen:
+        written = text.written(it)
+        parts.append(print_declaration(written))
+        parts += [print_declaration(own) for own in used_definitions(written, text.functions)]
+    for side in (rule.left, rule.right):
+        names = sorted({core.name for s in side.statements for core in s.nodes() if core.head == "define"})
+        parts += [print_declaration(text.functions[name]) for name in names]
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _applied(operator: CoreOperator) -> list[CoreOperator]:
+    cores: Iterable[Core] = (core for statement in operator.statements for core in statement.nodes())
+    return [meaning(core.name, int(core.value)) for core in cores if core.head == "apply"]
