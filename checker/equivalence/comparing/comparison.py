@@ -9,7 +9,7 @@ does what its nodes say. What is claimed of A and B holds for the inputs that bo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -26,13 +26,12 @@ from sonnx.semantics.model.schemas import reached
 from sonnx.semantics.model.values import Value
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.symbolic.numbers import Int
-from sonnx.spec.elaborate.core import CoreRewrite
 
 from .entering import Entered, enter, stored_array
 from .facts import Facts
 from .interface import Interface, Port, interface
 from .normalizing import Firing, Normalizer, Rules, Strength
-from .rewriting import CLAIMS, proved_rules, rules_of
+from .rewriting import Trusted, proved_rules, rules_of
 from .searching import Search, Witness, hull, search
 from .table import ApplicationId, Table, ValueId
 from .unifying import Differences, Pair, arguments, cone, unify
@@ -123,7 +122,7 @@ def compare(
     b: Model | Path | str,
     *,
     strength: Strength = Strength.EXACT,
-    rules: Iterable[CoreRewrite] | None = None,
+    rules: Trusted | None = None,
     inputs: Mapping[str, Value] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
     seconds: float = SECONDS,
@@ -131,9 +130,10 @@ def compare(
 ) -> Comparison:
     """Compares two models: are they equal for all inputs, how strongly, and if not, on which input do they differ?
 
-    strength: how strongly they are to be equal. rules: that may rewrite them, those of part 7 that claim something
-    where nothing is said; they are trusted. inputs: of A by name, that the search does not draw and for which bounds are told. sizes: of open dimensions in the search, of at most
-    `seconds`. Raises ModelError for a model that cannot be read, is not well formed or lacks stored values.
+    strength: how strongly they are to be equal. rules: that may rewrite them, those of part 7 that are proved on record
+    where nothing is said. inputs: of A by name, that the search does not draw and for which bounds are told. sizes: of
+    open dimensions in the search, of at most `seconds`. Raises ModelError for a model that cannot be read, is not well
+    formed or lacks stored values.
     """
     begun = time.monotonic()
     say = progress or (lambda _what, _done, _all: None)
@@ -144,7 +144,7 @@ def compare(
         if wrong is not None:
             raise ModelError(f"{name} cannot be run, so that there is nothing to compare: {why(wrong)}")
     ports = interface(*models)
-    chosen = proved_rules() if rules is None else tuple(rules)
+    chosen = proved_rules() if rules is None else rules
     sides, differences, proved, decisions = _proved(models, ports, chosen, say)
     notes = _settled_notes(sides)
     found: Search | None = None
@@ -172,12 +172,12 @@ def _counts(witness: Witness, strength: Strength) -> bool:
 def _proved(
     models: tuple[Model, Model],
     ports: Interface,
-    rules: tuple[CoreRewrite, ...],
+    rules: Trusted,
     say: Callable[[str, int, int], None],
 ) -> tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]]:
     """The normal forms of the strongest strength that makes the models equal, or of the weakest; where they part."""
     table, asked = Table(), rules_of(rules)
-    claimed = {CLAIMS[rule.claim] for rule in rules}
+    claimed = {rules.strength(rule) for rule in rules.rules}
     tried = None
     for strength in sorted({Strength.EXACT, *claimed}):
         say(f"normal forms, {strength.name.lower()}", 0, 0)
@@ -218,8 +218,8 @@ def _settled_notes(sides: Sides) -> tuple[str, ...]:
 
 
 def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Rules, strength: Strength) -> Sides:
-    """Both models in normal form. What B gives is to be allowed of A: so rules that only keep to what is allowed rewrite
-    A alone."""
+    """Both models in normal form. What B gives is to be allowed of A: so rules that keep to what is allowed, and no
+    more, rewrite A alone."""
     facts = Facts(table)
     given: tuple[dict[TensorId, ValueId], dict[TensorId, ValueId]] = ({}, {})
     pairs: list[tuple[str, Pair]] = []
@@ -237,7 +237,7 @@ def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Ru
             array = stored_array(models[k], port.tensor) if port.default else None
             own = table.given(0, f"{port.name} of {'AB'[k]}") if array is None else table.stored(array)
             if array is None:
-                facts.given[own] = _content(facts, own, port, port)
+                facts.given[own] = _content(facts, own, port, port, "AB"[k])
             given[k][port.tensor] = own
     normal = Normalizer(table, facts, strength, rules)
     plain = Normalizer(table, facts, Strength.EXACT, rules) if strength is Strength.ALLOWED else normal
@@ -247,8 +247,8 @@ def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Ru
     return Sides(table, a, b, tuple(pairs), unmatched, facts, {**plain.firings, **normal.firings}, strength)
 
 
-def _content(facts: Facts, value: ValueId, one: Port, other: Port) -> Content:
-    """The knowledge of an input that both models accept. The names of open sizes are those of the first."""
+def _content(facts: Facts, value: ValueId, one: Port, other: Port, side: str = "A") -> Content:
+    """The knowledge of an input that both models accept. Open sizes have the names that the first gives them."""
     known = [it.declared for it in (one, other) if it.declared is not None and it.declared.kind == "tensor"]
     element = next((it.element for it in known if it.element), "")
     shapes = [it.shape for it in known if it.shape is not None]
@@ -259,7 +259,7 @@ def _content(facts: Facts, value: ValueId, one: Port, other: Port) -> Content:
     for axis, row in enumerate(zip(*shapes, strict=True)):
         fixed = [n for n in row if isinstance(n, int) and n >= 0]
         name = names[axis]
-        symbol = f"size.{name}" if isinstance(name, str) and name else f"t{value}.size.{axis}"
+        symbol = f"{side}.size.{name}" if isinstance(name, str) and name else f"t{value}.size.{axis}"
         sizes.append(fixed[0] if fixed else facts.size(symbol))
     return Content(f"t{value}", element, tuple(sizes))
 

@@ -18,12 +18,13 @@ from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 
 from ...smt.prover import Prover
-from ..matching.patterns import Pattern, by_root, commutation
+from ..matching.patterns import Pattern, by_root, commutation, meaning
 from ..matching.replacing import Made, Reference, Replacement, Unfit, replacement
 from ..matching.searching import Match, find
-from ..matching.views import Node, Tensor
+from ..matching.views import Node, Tensor, View
+from ..record import Proof, proofs
 from .normalizing import Firing, Normalizer, Rules, Strength, Values
-from .table import ApplicationId, Result, ValueId
+from .table import ApplicationId, Result, ValueId, full_attributes
 
 CLAIMS: Final = {"exact": Strength.EXACT, "allowed": Strength.ALLOWED, "reals": Strength.REALS}
 """The strengths of rules by what they claim; a rule that claims something else never fires."""
@@ -31,16 +32,29 @@ TIMEOUT: Final = 1.0
 """Seconds for a question about open sizes."""
 
 
-def proved_rules() -> tuple[CoreRewrite, ...]:
-    """The rules of part 7 that claim something, those of added texts too."""
-    every = specification().rules
-    return tuple(rule for name in every if (rule := every[name]).claim in CLAIMS)
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """Rules to rewrite by, in this order. proofs: what is shown of each; None where they are trusted as they stand."""
+
+    rules: tuple[CoreRewrite, ...]
+    proofs: Mapping[str, Proof] | None = None
+
+    def strength(self, rule: CoreRewrite) -> Strength:
+        """How strongly the sides of a rule are equal: as it claims, or as weakly as it is shown."""
+        shown = rule.claim if self.proofs is None else self.proofs[rule.name].strength
+        return max(CLAIMS[rule.claim], CLAIMS[shown])
 
 
-def rules_of(rules: Iterable[CoreRewrite]) -> Rules:
+def proved_rules() -> Trusted:
+    """The rules of part 7, added texts included, that are proved on record."""
+    every, known = specification().rules, proofs()
+    shown = {name for name, proof in known.items() if proof.strength in CLAIMS}
+    return Trusted(tuple(rule for name in every if name in shown and (rule := every[name]).claim in CLAIMS), known)
+
+
+def rules_of(trusted: Trusted) -> Rules:
     """The rules as the normal forms ask them."""
-    listed = tuple(rules)
-    return _Rewriting(by_root(listed), _commuting(listed)).fire
+    return _Rewriting(trusted, by_root(trusted.rules), _commuting(trusted.rules)).fire
 
 
 def _commuting(rules: Iterable[CoreRewrite]) -> Mapping[CoreOperator, str]:
@@ -52,6 +66,7 @@ class _Rewriting:
     """The rules by the definition of their root. commuting: the operators whose operands may change places, with the
     rule that says it."""
 
+    trusted: Trusted
     patterns: Mapping[CoreOperator, tuple[Pattern, ...]]
     commuting: Mapping[CoreOperator, str]
     prover: Prover = field(default_factory=lambda: Prover(TIMEOUT))
@@ -65,20 +80,52 @@ class _Rewriting:
             values = normal.apply(it.name, it.version, it.attributes, it.inputs[::-1], it.outputs)
             return Firing(self.commuting[it.operator], Strength.EXACT, application, values)
         for pattern in self.patterns.get(it.operator, ()):
-            strength, versions = CLAIMS[pattern.rule.claim], versions_of(pattern.rule)
+            strength, versions = self.trusted.strength(pattern.rule), versions_of(pattern.rule)
             if strength > normal.strength or versions is None:
                 continue
             view = TableView(normal, self.prover, versions)
             match = find(view, pattern, application, self.commuting)
-            if match is None:
+            if match is None or not self._covered(view, match):
                 continue
             try:
-                values = _built(normal, application, match, replacement(view, match))
+                right = replacement(view, match)
             except Unfit:
                 continue
+            values = _built(normal, application, match, right) if _is_smaller(normal, match, right) else None
             if values is not None:
                 return Firing(pattern.rule.name, strength, application, values, _facts(match))
         return None
+
+    def _covered(self, view: View, match: Match) -> bool:
+        proved = self.trusted.proofs
+        return proved is None or proved[match.pattern.rule.name].covers(view, match)
+
+
+def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
+    """Fewer applications than before, but for what stored values alone decide; or as many of the same operators, of
+    later definitions or with fewer attributes that say something. So rewriting comes to an end."""
+    table = normal.table
+    made: list[bool] = []
+    for node in right.nodes:
+        made.append(all(_is_stored(normal, it, made) for it in node.inputs))
+    new = [node for node, stored in zip(right.nodes, made, strict=True) if not stored]
+    old = [table.applications[it] for it in match.nodes if isinstance(it, int)]
+    if len(new) != len(old):
+        return len(new) < len(old)
+    if sorted(it.operator for it in new) != sorted(it.name for it in old):
+        return False
+    later = sum(meaning(it.operator, it.version).first for it in new)
+    earlier = sum(it.operator.first for it in old if it.operator is not None)
+    if later != earlier:
+        return later > earlier
+    said = sum(len(full_attributes(it.operator, it.version, it.attributes)) for it in new)
+    return said < sum(len(it.attributes) for it in old)
+
+
+def _is_stored(normal: Normalizer, reference: Reference, made: Sequence[bool]) -> bool:
+    if isinstance(reference, Made):
+        return made[reference.node]
+    return reference is None or (isinstance(reference, int) and normal.table.array(reference) is not None)
 
 
 @cache

@@ -79,13 +79,14 @@ class _Emitting:
         attributes: Mapping[str, Value],
         span: Span,
         scope: Scope,
+        count: int,
     ) -> tuple[Value, ...]:
         """Writes an application down; its outputs by name, of the shapes that its definition gives."""
         in_force = self.view.version(name)
         wanted = meaning(name, version)
         if in_force is None or not wanted.first <= in_force <= wanted.last:
             raise Unfit(f"{name}-{version} is not in force in this graph")
-        outputs = compose(name, version, inputs, attributes, span, scope)
+        outputs = compose(name, version, inputs, attributes, span, scope, count)
         sources = tuple(self.reference(value) for value in inputs)
         _check_types(wanted, in_force, inputs)
         data = {key: written(value) for key, value in attributes.items()}

@@ -68,7 +68,7 @@ def _apply(
 ) -> tuple[Value, ...]:
     if not isinstance(core.value, int):
         raise InternalError(f"{core.span}: {core.name} has no version")
-    return scope.run.apply(core.name, core.value, inputs, attributes, core.span, scope)[:count]
+    return scope.run.apply(core.name, core.value, inputs, attributes, core.span, scope, count)[:count]
 
 
 def _undefined(kind: str, span: Span, scope: Scope, about: str = "") -> Dead:

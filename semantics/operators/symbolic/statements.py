@@ -516,8 +516,10 @@ def compose(
     attributes: Mapping[str, Value],
     span: Span,
     scope: Scope,
+    count: int,
 ) -> tuple[Value, ...]:
-    """The outputs of an operator that the text applies: what it requires is demanded here, its own obligations hold."""
+    """The outputs of an operator that the text applies, of which the first so many are asked for: what it requires is
+    demanded here, its own obligations hold."""
     operator = definition(name, version)
     ports: dict[str, Value | None] = {}
     for position, port in enumerate(operator.inputs):
@@ -526,7 +528,7 @@ def compose(
         else:
             ports[port.name] = inputs[position] if position < len(inputs) else None
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
-    every = asked(operator, (True,) * len(operator.outputs))
+    every = asked(operator, [position < count for position in range(len(operator.outputs))])
     inner = scope.among({**every, **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))

@@ -271,8 +271,9 @@ class Apply(Protocol):
         attributes: Mapping[str, Value],
         span: Span,
         scope: Scope,
+        count: int,
     ) -> tuple[Value, ...]:
-        """The outputs of one application."""
+        """The outputs of one application, of which the first so many are asked for."""
 
 
 Reads = frozenset[tuple[str, tuple[int, ...]]]
