@@ -6,7 +6,7 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import rich_click as click
 from sonnx.spec.pages import check_installed
@@ -31,9 +31,10 @@ PATH = click.Path(path_type=Path)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Added to the seeds of z3.")
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one for each core unless told otherwise.")
 @click.option("--no-gates", is_flag=True, help="Prove only, without the gates.")
+@click.option("--transforms", is_flag=True, help="Prove the rewrites of part 7 instead, or those with these names.")
 def prove(
     names: tuple[str, ...], as_table: bool, markdown: bool, rule_set: str, as_json: bool, dump: Path | None,
-    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, no_gates: bool,
+    pictures: Path | None, html: Path | None, seed: int, jobs: int | None, no_gates: bool, transforms: bool,
 ) -> None:  # fmt: skip
     """Prove the theorems about the specification, for all graphs.
 
@@ -45,14 +46,23 @@ def prove(
     Without NAME everything is proved; theorems are listed first, then the lemmas that serve them. Decodes, the law that
     decoding gives back what was encoded, is shown for each width of elements from the definitions of part 3b.
 
-    Exit code: 0 all proved and no gate failed, 1 otherwise, 2 usage.
+    With --transforms the rewrites of part 7 are judged: each is proved from the operators' texts, at all sizes and for
+    0 to 4 axes, or refuted by an input on which its sides differ, or open. What a rule claims holds where the proof is
+    as strong (exact: the same bits; allowed: one of the results that the left side may have; reals: equal over the
+    reals); a rule that claims never has to be refuted.
+
+    Exit code: 0 all proved and no gate failed, every rewrite is what it claims; 1 otherwise, 2 usage.
 
     \b
     Examples:
       sonnx prove OutputsHaveValues
       sonnx prove --no-gates
+      sonnx prove --transforms TransposeTranspose
     """
     from sonnx.spec.library import specification
+
+    if transforms:
+        _judge_rewrites(names, as_json=as_json, seed=seed, jobs=jobs)
 
     from ..encoding import widths
     from ..findings import findings
@@ -110,6 +120,33 @@ def prove(
         click.echo(f"{report.last_line(judgements, unmatched)}{tail}")
     proved = not unmatched and all(it.result.theorem is not None and it.passed for it in judgements)
     sys.exit(0 if proved and all(it.holds for it in shown) and all(it.how for it in decoded) else 1)
+
+
+def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int | None) -> NoReturn:
+    """Judges rewrites, prints what is found of each, and ends the command."""
+    from sonnx.checker.equivalence.proving import suite
+    from sonnx.spec.elaborate.scope import hint
+    from sonnx.spec.library import specification
+
+    try:
+        chosen = suite.rules(names)
+    except KeyError as problem:
+        (name,) = problem.args
+        raise click.UsageError(f"part 7 has no rewrite {name}{hint(name, specification().rules)}") from None
+    verdicts = []
+    if not as_json:
+        click.echo(suite.head())
+    with progress_bar(counted=True) as progress:
+        for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress):
+            verdicts.append(verdict)
+            if not as_json:
+                click.echo("\n".join(suite.lines(verdict)))
+    if as_json:
+        click.echo(json.dumps([suite.as_json(verdict) for verdict in verdicts], indent=2))
+    else:
+        laws = suite.axioms_used(verdicts)
+        click.echo("\n".join((*(("the proofs use", *laws) if laws else ()), suite.last_line(verdicts))))
+    sys.exit(0 if all(verdict.holds for verdict in verdicts) else 1)
 
 
 def _check(theory: Theory, names: Sequence[str], rule_set: str) -> None:

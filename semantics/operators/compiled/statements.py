@@ -228,6 +228,8 @@ def _bind_shape(
 def defaults(operator: CoreOperator, version: int) -> Mapping[str, Value]:
     """The attributes of an operator with the schema's defaults, None where it states none."""
     schema = schemas.schema_of(operator.name, version)
+    if schema is None and "::" in operator.name:  # the side of a rewrite, whose attributes have no defaults
+        return {it.name: None for it in operator.attributes}
     if schema is None:
         raise Unsupported(f"ONNX knows no operator {operator.name} at version {version}")
     found: dict[str, Value] = {}

@@ -344,6 +344,12 @@ def _rationals(arguments: Arguments, _span: Span, scope: Scope) -> Value:
     return _entries_of(_array(arguments[0]), "Rational", scope)
 
 
+def _by_name_alone(name: str, span: Span, scope: Scope) -> None:
+    """Raises Bounded where elements are terms: the name of a tensor does not say which tensor it is."""
+    if scope.run.folded is not None:
+        raise Bounded(f"{span}: {name} is no term")
+
+
 def _order_field(source: Field, axis: Int, span: Span, scope: Scope) -> Field:
     contract(scope, span, within(axis, rows.length_of(source.shape)), "order")
     name = f"order.{span.line}.{span.column}.{source.name}"
@@ -361,6 +367,7 @@ def _order_field(source: Field, axis: Int, span: Span, scope: Scope) -> Field:
 def _order(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if isinstance(arguments[0], Field):
         return _order_field(arguments[0], whole(arguments[1]), span, scope)
+    _by_name_alone("order", span, scope)
     source, axis, largest = _array(arguments[0]), whole(arguments[1]), arguments[2]
     place = position_of(axis, len(source.shape), span, scope, "order")
     if scope.run.whole:
@@ -407,7 +414,8 @@ def _sorting(source: Array, axis: int, largest: bool, scope: Scope) -> Array:
 def _drawn(name: str) -> Primitive:
     """Numbers of which only the type is known; on concrete shapes 0, which is one of them."""
 
-    def found(arguments: Arguments, _span: Span, scope: Scope) -> Value:
+    def found(arguments: Arguments, span: Span, scope: Scope) -> Value:
+        _by_name_alone(name, span, scope)
         kind = ElementType("double")
         if isinstance(arguments[0], Row):
             return Field(name, arguments[0], lambda _index, here: here.run.algebra.abstract(kind, here), kind)
@@ -439,6 +447,7 @@ def _outcomes_field(source: Field, count: Int, span: Span, scope: Scope) -> Fiel
 def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if isinstance(arguments[0], Field):
         return _outcomes_field(arguments[0], whole(arguments[1]), span, scope)
+    _by_name_alone("outcomes", span, scope)
     source, count = _array(arguments[0]), whole(arguments[1])
     contract(scope, span, at_most(0, count), "outcomes")
     last = len(source.shape) - 1

@@ -139,7 +139,7 @@ def start(instance: Instance) -> Path:
     facts: list[Term] = []
     env: dict[Name, Value] = {}
     for attribute in signature.attributes.values():
-        env |= _attribute(attribute, operator.names[attribute.name], symbols, facts)
+        env |= opened_attribute(attribute, operator.names[attribute.name], symbols, facts)
     dimensions: set[Term] = set()
     for port in operator.inputs:
         made, listed, paired = [], is_list(operator, port), is_map(operator, port)
@@ -179,7 +179,7 @@ def _start_open(instance: Instance) -> Path:
     made = Openings(operator)
     for attribute in signature.attributes.values():
         own = operator.names[attribute.name]
-        made.env |= _attribute(attribute, own, made.symbols, made.facts) | made.listed(attribute, own)
+        made.env |= opened_attribute(attribute, own, made.symbols, made.facts) | made.listed(attribute, own)
     for port in operator.inputs:
         least = next(f.least for f in signature.inputs if f.name == port.name)
         made.env[operator.names[port.name]] = made.port(port, least)
@@ -318,7 +318,7 @@ def _symbol(name: str, sort: str, symbols: dict[str, tuple[int, str]]) -> Term:
     return Term(symbol)
 
 
-def _attribute(
+def opened_attribute(
     attribute: FormalAttribute, own: Binding, symbols: dict[str, tuple[int, str]], facts: list[Term]
 ) -> dict[Name, Value]:
     """An attribute of any value, and whether it is given where it may be absent. The texts of a list are one text."""

@@ -302,7 +302,42 @@ def fold(core: Core, scope: Scope, evaluate: Evaluate) -> Value:
         return _listed(begun) if scope.run.whole else _filtered(begun)
     if scope.run.whole or is_short(begun):
         return _unrolled(begun)
-    return _general(begun)
+    made = _as_term(begun)
+    return _general(begun) if made is None else made
+
+
+STEP = "$"
+"""The beginning of the names of a fold's variables; the number behind it says how many folds are around."""
+
+
+def _as_term(it: Fold) -> Value | None:
+    """A fold of elements as a term, where there are such; its variables are named by their depth, so that equal folds
+    are equal terms. None for a fold of numbers or truth values.
+    """
+    folded = it.scope.run.folded
+    if folded is None or it.name in ("any", "all", "count", "last") or any(axis.row is not None for axis in it.axes):
+        return None
+    depth = sum(name.startswith(STEP) for name in it.scope.bound)
+    names = tuple(f"{STEP}{depth + k}" for k in range(len(it.sizes)))
+    it.scope.run.symbols |= dict.fromkeys(names, (0, "Int"))
+    symbols, env, rest = tuple(map(Term, names)), {}, list(map(Term, names))
+    for axis in it.axes:
+        env |= axis.env(rest[: len(axis.sizes)])
+        del rest[: len(axis.sizes)]
+    in_range = both(*(within(symbol, size) for symbol, size in zip(symbols, it.sizes, strict=True)))
+    inner = replace(it.scope.bind(env), bound=(*it.scope.bound, *names))
+    try:
+        there = inner.under(in_range)
+        guard = it.holds(there)
+        value = it.evaluate(it.body, there.under(guard))
+    except Dead:
+        return None
+    if not isinstance(value, Element):
+        return None
+    start = it.first()
+    first = None if start is None else element(start, value.type, it.scope)
+    made = folded(it.name, symbols, it.sizes, guard, value, first, it.scope)
+    return made
 
 
 def is_short(it: Fold) -> bool:
@@ -370,6 +405,8 @@ def _counted(it: Fold) -> Value:
 def _accumulated(it: Fold, terms: list[tuple[Term, int, Value]]) -> Value:
     operator = "add" if it.name == "sum" else "mul"
     result = it.first()
+    if it.scope.run.folded is not None:
+        return _accumulated_terms(it, terms, operator, result)
     for guard, _, value in terms:
         if result is None and guard == TRUE:
             result = value
@@ -381,6 +418,20 @@ def _accumulated(it: Fold, terms: list[tuple[Term, int, Value]]) -> Value:
             after = after if merged is None else merged
         result = after
     return result if result is not None else 0 if it.name == "sum" else 1
+
+
+def _accumulated_terms(it: Fold, terms: list[tuple[Term, int, Value]], operator: str, start: Value | None) -> Value:
+    """The same to the bit: the first term that takes part is where the sum begins."""
+    result: Value = start if start is not None else 0 if it.name == "sum" else 1
+    begun = FALSE if start is None else TRUE
+    for guard, _, value in terms:
+        further = value if begun == FALSE else arithmetic(operator, result, value, it.span, it.scope)
+        first = merge(begun, further, value, it.scope)
+        merged = None if first is None else merge(guard, first, result, it.scope)
+        if merged is None:
+            raise InternalError(f"{it.span}: the terms have no common form")
+        result, begun = merged, either(begun, guard)
+    return result
 
 
 def _last(terms: list[tuple[Term, int, Value]], start: Value | None, scope: Scope) -> Value:
@@ -409,7 +460,7 @@ def _greatest(it: Fold, terms: list[tuple[Term, int, Value]], start: Value | Non
     typed = next((value.type for _, _, value in terms if isinstance(value, Element)), None)
     if typed is not None:
         made = [(p, element(value, typed, scope)) for _, p, value in terms]
-        if certain and (scope.run.whole or it.name in ("max", "min")):
+        if certain and (scope.run.whole or scope.run.folded is not None or it.name in ("max", "min")):
             return scope.run.algebra.fold(it.name, made, scope)
         if it.name in ("max", "min"):
             return scope.run.algebra.abstract(typed, scope)

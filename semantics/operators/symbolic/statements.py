@@ -53,6 +53,7 @@ from .values import (
     Undefined,
     Unranked,
     Value,
+    axiom,
     demand,
     element,
     entries,
@@ -362,7 +363,8 @@ def tensor(
         raise Bounded(f"{statement.span}: a tensor of an open number of axes in a list")
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole or scope.run.lazy:
-        return Array(name, shape, remembered(_by_name(body, found, scope.env, kind)), kind or ElementType(""))
+        read = _placed(_by_name(body, found, scope.env, kind), scope) if scope.run.folded else _by_name(body, found, scope.env, kind)
+        return Array(name, shape, remembered(read), kind or ElementType(""))
     value = _anywhere(body, found, scope)
     if value is None or isinstance(value, Element):
         typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
@@ -398,9 +400,26 @@ def _by_name(body: Core, found: Sequence[Axis], env: Env, kind: ElementType | No
     return read
 
 
+def _placed(read: Body, scope: Scope) -> Body:
+    """The same, which says where it is: what the text leaves open is open at each place for itself."""
+    scope.run.tensors += 1
+    number = scope.run.tensors
+
+    def placed(index: tuple[Int, ...], here: Scope) -> Value:
+        outside, here.run.at = here.run.at, (number, index)
+        try:
+            return read(index, here)
+        finally:
+            here.run.at = outside
+
+    return placed
+
+
 def _along(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     """Views that read each other at earlier steps. Their shapes come first, since each may read each."""
     steps = sum(len(axis.sizes) for axis in axes(statement.bound, scope, evaluate))
+    if scope.run.folded is not None:
+        raise Bounded(f"{statement.span}: views along steps are no terms")
     if scope.run.every:
         return _along_open(statement, scope, meaning)
     env = dict(scope.env)
@@ -518,8 +537,15 @@ def compose(
     scope: Scope,
     count: int,
 ) -> tuple[Value, ...]:
-    """The outputs of an operator that the text applies, of which the first so many are asked for: what it requires is
-    demanded here, its own obligations hold."""
+    """The outputs of an operator that the text applies: what it requires is demanded here, its own obligations hold."""
+    return composed(name, version, inputs, attributes, span, scope, count, assume=False)
+
+
+def composed(
+    name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span, scope: Scope,
+    count: int, *, assume: bool,
+) -> tuple[Value, ...]:  # fmt: skip
+    """The outputs of an operator that the text applies. assume: what it requires is known here, else it is demanded."""
     operator = definition(name, version)
     ports: dict[str, Value | None] = {}
     for position, port in enumerate(operator.inputs):
@@ -528,13 +554,17 @@ def compose(
         else:
             ports[port.name] = inputs[position] if position < len(inputs) else None
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
-    every = asked(operator, [position < count for position in range(len(operator.outputs))])
-    inner = scope.among({**every, **_types(operator, ports), **opening(operator, ports, stated)})
+    several = any(port.mark == "*" for port in operator.outputs)
+    spare = 0 if several else max(0, len(operator.outputs) - count)
+    inner = scope.among({**asked(operator, (True,) * count + (False,) * spare), **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
-    meaning = Meaning(operator, {}, False, dimensions, span)
+    meaning = Meaning(operator, {}, assume, dimensions, span)
     for statement in operator.statements:
         inner, meaning = _inside(statement, inner, meaning)
+    for fact in inner.facts if assume else ():
+        if fact not in scope.facts:
+            axiom(scope, fact)
     return in_order(operator, meaning.outputs)
 
 

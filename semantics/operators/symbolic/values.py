@@ -260,6 +260,22 @@ class Algebra(Protocol):
         """An element of which nothing is known."""
 
 
+class AsTerm(Protocol):
+    """A fold of elements over steps of which the number is open: an element, of `argmax` and `argmin` a position."""
+
+    def __call__(
+        self,
+        name: str,
+        symbols: tuple[Term, ...],
+        sizes: tuple[Int, ...],
+        guard: Term,
+        body: Element,
+        start: Element | None,
+        scope: Scope,
+    ) -> Element | Term:
+        """symbols: stand for any step in the guard and the body."""
+
+
 class Apply(Protocol):
     """The outputs of an operator that the text applies."""
 
@@ -273,7 +289,7 @@ class Apply(Protocol):
         scope: Scope,
         count: int,
     ) -> tuple[Value, ...]:
-        """The outputs of one application, of which the first so many are asked for."""
+        """The outputs of one application, of which so many are asked for."""
 
 
 Reads = frozenset[tuple[str, tuple[int, ...]]]
@@ -313,6 +329,11 @@ class Evaluation:
     lengths: dict[Term, Int] = field(default_factory=dict)
     told: set[Term] = field(default_factory=set)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
+    asks: Callable[[Scope, Term], bool] | None = None
+    folded: AsTerm | None = None
+    strict: bool = False
+    tensors: int = 0
+    at: tuple[int, tuple[Int, ...]] = (0, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -358,8 +379,10 @@ class Scope:
         return replace(self, facts=(*self.facts, *new)) if new else self
 
     def knows(self, fact: Term) -> bool:
-        """True if a fact is among those of the path, word for word."""
-        return fact == TRUE or fact in self.facts or fact in self.run.path
+        """True if a fact is among those of the path, word for word, or follows where a prover is asked."""
+        if fact == TRUE or fact in self.facts or fact in self.run.path:
+            return True
+        return fact != FALSE and self.run.asks is not None and self.run.asks(self, fact)
 
 
 def conjuncts(term: Term) -> tuple[Term, ...]:
@@ -393,6 +416,8 @@ def demand(scope: Scope, kind: str, span: Span, goal: Term, about: str = "", str
         if open_parts:
             facts = (*run.axioms, *run.assumed, *scope.facts)
             run.obligations.append(Obligation(kind, span, facts, both(*open_parts), about, stronger))
+    elif run.strict and goal == FALSE:
+        run.obligations.append(Obligation(kind, span, (*run.axioms, *run.assumed, *scope.facts), FALSE, about))
     if goal == FALSE:
         raise Dead
 
@@ -450,18 +475,22 @@ Body = Callable[[tuple[Int, ...], Scope], Value]
 
 
 def remembered(body: Body) -> Body:
-    """The same on concrete indices, each evaluated once, with what it wrote into the journal."""
-    done: dict[tuple[Int, ...], tuple[Value, set[tuple[str, tuple[int, ...]]]]] = {}
+    """The same, at each index evaluated once, with what it wrote into the journal.
+
+    Where an index is no number, the facts that prune branches, and the variables around, are those of the reader.
+    """
+    done: dict[object, tuple[Value, set[tuple[str, tuple[int, ...]]]]] = {}
 
     def read(index: tuple[Int, ...], here: Scope) -> Value:
         run = here.run
-        if index not in done:
+        key: object = index if run.whole else (index, here.facts, here.bound, len(run.path))
+        if key not in done:
             outside, run.journal = run.journal, set()
             try:
-                done[index] = body(index, here), run.journal
+                done[key] = body(index, here), run.journal
             finally:
                 run.journal = outside
-        value, journal = done[index]
+        value, journal = done[key]
         run.journal |= journal
         return value
 
@@ -718,6 +747,8 @@ def _text_code(value: Value, scope: Scope) -> Int | None:
 
 
 BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
+BOOLS |= {"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"}
+"""The operators whose terms are Bools, those on elements that are terms included."""
 
 
 def is_truth(term: Term, scope: Scope) -> bool:

@@ -1,0 +1,200 @@
+"""Questions to the solver about sizes, indices and truth values, where elements of tensors are opaque.
+
+An atom over elements is a function of the indices in it: equal atoms are equal, and nothing else is known of them. So
+what is entailed here holds whatever the arithmetic of elements is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
+from sonnx.semantics.operators.symbolic.folds import STEP
+from sonnx.semantics.operators.symbolic.numbers import Int
+from sonnx.semantics.operators.symbolic.values import conjuncts
+
+from ...smt.prover import Prover
+from ...smt.smtlib import QUANTIFIERS, question, relevant
+from ...smt.solver import Checked, Session
+
+TIMEOUT = 1.0
+"""Seconds for a question."""
+SEEDS = (0, 1)
+
+Symbols = Mapping[str, tuple[int, str]]
+
+BOOLS = frozenset({"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"})
+REALS = frozenset({"e.real"})
+INTS = frozenset({"e.int", "e.place"})
+ATOMS = BOOLS | REALS | INTS
+"""The heads of Bools and numbers over elements."""
+
+
+@dataclass(slots=True)
+class Atoms:
+    """The functions that stand for atoms over elements. symbols: their declarations; declared: those of all others."""
+
+    symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
+    known: dict[Term, Term] = field(default_factory=dict)
+    declared: Symbols = field(default_factory=dict)
+
+    def plain(self, term: Term) -> Term:
+        """The formula, or number, without elements."""
+        found = self._plain(term)
+        return found if isinstance(found, Term) else term
+
+    def _plain(self, term: Argument) -> Argument:
+        if not isinstance(term, Term) or not term.args:
+            return term
+        known = self.known.get(term)
+        if known is None:
+            known = self.known[term] = self._made(term)
+        return known
+
+    def _made(self, term: Term) -> Term:
+        if term.op not in ATOMS:
+            return Term(term.op, tuple(map(self._plain, term.args)))
+        holes: dict[Argument, int] = {}
+        body = self._holed(term, holes, frozenset())
+        sort = "Bool" if term.op in BOOLS else "Real" if term.op in REALS else "Int"
+        name = f"atom.{sha256(repr(body).encode()).hexdigest()[:24]}"
+        self.symbols[name] = (len(holes), sort)
+        return Term(name, tuple(map(self._plain, holes)))
+
+    def _holed(self, term: Argument, holes: dict[Argument, int], bound: frozenset[str]) -> Argument:
+        """The term with a place for each number in it that no fold inside binds."""
+        if not isinstance(term, Term):
+            return term
+        if self._is_whole(term) and not mentions(term, bound):
+            return Term(f"hole.{holes.setdefault(term, len(holes))}")
+        if term.op == "e.read":
+            indices = (self._hole(part, holes, bound) for part in term.args[2:])
+            return Term(term.op, (*term.args[:2], *indices))
+        if term.op in QUANTIFIERS:
+            names = bound.union(map(str, term.args[:-1]))
+            return Term(term.op, (*term.args[:-1], self._holed(term.args[-1], holes, names)))
+        for part in term.args:
+            if isinstance(part, Term) and part.op == "steps":
+                bound = bound.union(it.op for it in part.args[: len(part.args) // 2] if isinstance(it, Term))
+        return Term(term.op, tuple(self._holed(part, holes, bound) for part in term.args))
+
+    def _hole(self, part: Argument, holes: dict[Argument, int], bound: frozenset[str]) -> Argument:
+        """A literal index is a number like any other: it gets a place of its own."""
+        return Term(f"hole.{holes.setdefault(part, len(holes))}") if isinstance(part, int) else self._holed(part, holes, bound)
+
+    def _is_whole(self, term: Term) -> bool:
+        """True of an integer, as far as head and declarations say."""
+        return term.op in WHOLE or self.declared.get(term.op, (0, ""))[1] == "Int"
+
+
+WHOLE = frozenset({"+", "*", "div", "mod", "ite", "flat", "unflat", "at", "to_int", *INTS})
+
+
+def mentions(term: Argument, names: frozenset[str]) -> bool:
+    """True if one of the symbols occurs."""
+    if not isinstance(term, Term) or not names:
+        return False
+    return term.op in names or any(mentions(part, names) for part in term.args)
+
+
+def steps_in(term: Argument) -> bool:
+    """True if a variable of a fold occurs."""
+    return isinstance(term, Term) and (term.op.startswith(STEP) or any(map(steps_in, term.args)))
+
+
+# ---- Questions ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Asker:
+    """What facts entail. Answers are remembered by question; a question has a solver of its own, so that none rests on
+    what was asked before. asked: how many went to the solver.
+    """
+
+    timeout: float = TIMEOUT
+    answers: dict[tuple[frozenset[Term], Term], bool] = field(default_factory=dict)
+    atoms: Atoms = field(default_factory=Atoms)
+    asked: int = 0
+    session: Session = field(default_factory=Session)
+
+    def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> bool:
+        """The facts entail the goal; False where it is not found out."""
+        told = list(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
+        return all(self._one(told, part, symbols) for part in conjuncts(goal))
+
+    def impossible(self, facts: Iterable[Term], symbols: Symbols) -> bool:
+        """The facts contradict each other."""
+        return self.entails(facts, FALSE, symbols)
+
+    def _one(self, told: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
+        if goal == TRUE or goal in told or FALSE in told:
+            return True
+        self.atoms.declared = symbols
+        denied = self.atoms.plain(goal)
+        plain = relevant([self.atoms.plain(fact) for fact in told], denied)
+        key = frozenset(plain), denied
+        if key not in self.answers:
+            self.answers[key] = self._asked(plain, key[1], {**symbols, **self.atoms.symbols})
+        return self.answers[key]
+
+    def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
+        self.asked += 1
+        linear = Linear()
+        text = "".join(question([linear.flat(f) for f in facts], linear.flat(goal), {**symbols, **linear.symbols()}))
+        answer = self.session.check(text, self.timeout)
+        if answer.status == "unsat":
+            return True
+        if answer.status == "sat" and not linear.products:
+            return False
+        for seed in SEEDS:
+            prover = Prover(self.timeout, seed)
+            found = prover.ask(facts, goal, symbols)
+            if found.status != "unknown":
+                return found.status == "unsat"
+        return False
+
+    def model(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> Checked:
+        """A counterexample of sizes, where the solver has one."""
+        told = list(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
+        self.atoms.declared = symbols
+        plain = [self.atoms.plain(fact) for fact in told]
+        return Prover(self.timeout).ask(plain, self.atoms.plain(goal), {**symbols, **self.atoms.symbols})
+
+
+@dataclass(slots=True)
+class Linear:
+    """Products of several numbers as numbers of which nothing is known, which decides most questions at once."""
+
+    products: dict[Term, str] = field(default_factory=dict)
+
+    def symbols(self) -> Symbols:
+        """The declarations."""
+        return {name: (0, "Int") for name in self.products.values()}
+
+    def flat(self, term: Term) -> Term:
+        """The formula with such numbers."""
+        found = self._flat(term, frozenset())
+        return found if isinstance(found, Term) else term
+
+    def _flat(self, term: Argument, bound: frozenset[str]) -> Argument:
+        if not isinstance(term, Term) or not term.args:
+            return term
+        if term.op in QUANTIFIERS:
+            return term
+        if term.op == "*":
+            numbers = [part for part in term.args if isinstance(part, int)]
+            others = tuple(sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str))
+            if len(others) > 1:
+                name = self.products.setdefault(Term("*", others), f"product!!{len(self.products)}")
+                return Term("*", (*numbers, Term(name))) if numbers else Term(name)
+        if term.op == "flat":
+            return self._flat(_expanded(term), bound)
+        return Term(term.op, tuple(self._flat(part, bound) for part in term.args))
+
+
+def _expanded(term: Term) -> Int:
+    from ...smt.smtlib import _flat
+
+    return _flat(term.args)

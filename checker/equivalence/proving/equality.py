@@ -1,0 +1,363 @@
+"""Two elements are the same, as terms under facts: to the bit, or as values that the left side may have.
+
+The steps: laws from `axioms` from left to right; an alternative is taken apart by its condition; equal heads compare
+arguments, numbers by the solver; folds compare sizes, then guards and bodies at any step; what is left is asked of the
+solver's floating-point numbers and bit vectors, with equal reads and functions as variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
+from sonnx.semantics.operators.symbolic.elements.terms import FREE
+from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
+from sonnx.semantics.operators.symbolic.values import conjuncts
+
+from . import axioms, scalars
+from .asking import Asker
+
+DEPTH = 60
+"""So many alternatives are taken apart, one within the other."""
+FORKS = 4000
+"""So many comparisons are tried for one element."""
+
+
+@dataclass(slots=True)
+class Equality:
+    """The comparison of one output's elements. laws: those that were used. refined: somewhere the right side gives one
+    of several values that the left side may have. steps: how many comparisons were made.
+    """
+
+    asker: Asker
+    symbols: Mapping[str, tuple[int, str]]
+    index: tuple[Term, ...]
+    laws: dict[str, None] = field(default_factory=dict)
+    refined: bool = False
+    steps: int = 0
+    kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
+    reason: str = ""
+
+    def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
+        """The elements are the same wherever the facts hold. top: they are those of the output itself."""
+        self.steps += 1
+        if self.steps > FORKS:
+            self.reason = self.reason or "too many alternatives"
+            return False
+        left, right = self._plain(left, facts), self._plain(right, facts)
+        if left == right and not _opens(left):
+            return True
+        for side, term in ((0, left), (1, right)):
+            condition = _condition(term)
+            if condition is not None:
+                return self._by_cases(condition, left, right, facts, top=top, side=side)
+        if top and left.op in FREE:
+            return self._open(left, right, facts)
+        if _opens(left) or _opens(right):
+            self._fail("an element that the text leaves open", left, right)
+            return False
+        if self._alike(left, right, facts):
+            return True
+        if scalars.decided(self, left, right, facts):
+            return True
+        self._fail("elements differ, or their equality is not found", left, right)
+        return False
+
+    def _fail(self, words: str, left: Term, right: Term) -> None:
+        self.reason = self.reason or f"{words}: {shown(left)} and {shown(right)}"
+
+    def _plain(self, term: Term, facts: Sequence[Term]) -> Term:
+        """The term after the laws, with alternatives that the facts decide."""
+        known = _numerals(facts)
+        if known:
+            term = self._valued(term, known, facts)
+        found, used = axioms.simplified(term, self.kinds)
+        self.laws.update(dict.fromkeys(used))
+        return found
+
+    def _valued(self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]) -> Term:
+        """The term with numerals for the elements that the facts say are these."""
+        if term.op == "e.read":
+            for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
+                pairs = zip(read.args[2:], term.args[2:], strict=True)
+                if self.entails(facts, both(*(equal(_int(a), _int(b)) for a, b in pairs))):
+                    return value
+            return term
+        args = tuple(self._valued(a, known, facts) if isinstance(a, Term) and a.args else a for a in term.args)
+        return Term(term.op, args)
+
+    def entails(self, facts: Sequence[Term], goal: Term) -> bool:
+        """The facts entail a formula."""
+        return self.asker.entails(facts, goal, self.symbols)
+
+    def _by_cases(
+        self, condition: Term, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool, side: int
+    ) -> bool:
+        for known, then in ((condition, True), (opposite(condition), False)):
+            parts = conjuncts(known)
+            if known == FALSE or any(opposite(part) in facts for part in parts):
+                continue
+            inner = (*facts, *(part for part in parts if part not in facts))
+            if self.asker.entails(facts, opposite(known), self.symbols):
+                continue
+            one, other = decided(left, condition, then), decided(right, condition, then)
+            if not self.same(one, other, inner, top=top) and not scalars.impossible(self, inner):
+                return False
+        return True
+
+    # ---- The same head ------------------------------------------------------------------------
+
+    def _alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """The heads are the same, and the arguments."""
+        if left.op != right.op or len(left.args) != len(right.args):
+            return False
+        reason, self.reason = self.reason, ""
+        found = self._same_arguments(left, right, facts)
+        self.reason = reason or ("" if found else self.reason)
+        return found
+
+    def _same_arguments(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        if left.op == "e.fold":
+            return self.same_fold(left, right, facts)
+        if left.op in ("e+", "e*") and left.args[0] == right.args[0]:
+            _, a, b = left.args
+            _, c, d = right.args
+            pairs = [((a, c), (b, d)), ((a, d), (b, c))]
+            for turned, pair in enumerate(pairs):
+                if all(self.same_argument(x, y, facts) for x, y in pair):
+                    if turned:
+                        self.laws[axioms.COMMUTES[left.op]] = None
+                    return True
+            return False
+        return all(self.same_argument(x, y, facts) for x, y in zip(left.args, right.args, strict=True))
+
+    def same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
+        """Arguments of two elements with one head: texts, numbers, conditions or elements."""
+        if left == right and not (isinstance(left, Term) and _opens(left)):
+            return True
+        if isinstance(left, str) or isinstance(right, str):
+            return False
+        if isinstance(left, Term) and isinstance(right, Term) and is_element(left) and is_element(right):
+            return self.same(left, right, facts, top=False)
+        if any(isinstance(part, Term) and is_element(part) for part in (left, right)):
+            return False
+        if any(isinstance(part, Term) and self._is_truth(part) for part in (left, right)):
+            if not (isinstance(left, Term) and isinstance(right, Term)):
+                return False
+            return self.same_truth(left, right, facts)
+        if any(isinstance(part, Term) and part.op in REALS for part in (left, right)):
+            return self.entails(facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right))))
+        found = self.entails(facts, equal(left, right))
+        if not found:
+            self.reason = self.reason or f"numbers are not shown to be equal: {shown(left)} and {shown(right)}"
+        return found
+
+    def _is_truth(self, term: Term) -> bool:
+        return term.op in TRUTHS or self.symbols.get(term.op, (0, ""))[1] == "Bool"
+
+    def same_truth(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """Two conditions hold in the same cases."""
+        if left == right:
+            return True
+        return self.implied((*facts, left), right) and self.implied((*facts, right), left)
+
+    def implied(self, facts: tuple[Term, ...], goal: Term) -> bool:
+        """Facts about numbers and elements entail a formula."""
+        if self.entails(facts, goal):
+            return True
+        return scalars.entailed(self, facts, goal)
+
+    def same_fold(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """Folds with as many steps along each index, of which the same take part with the same terms."""
+        _, kind, steps, guard, body, start = left.args
+        name, other_kind, other_steps, other_guard, other_body, other_start = right.args
+        if name != left.args[0] or kind != other_kind:
+            return False
+        assert isinstance(steps, Term) and isinstance(other_steps, Term)
+        assert isinstance(guard, Term) and isinstance(other_guard, Term)
+        assert isinstance(body, Term) and isinstance(other_body, Term)
+        half = len(steps.args) // 2
+        if steps.args[:half] != other_steps.args[:half]:
+            return False
+        if not all(self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)):
+            return False
+        ranged = [
+            within(symbol, size)
+            for symbol, size in zip(steps.args[:half], steps.args[half:], strict=True)
+            if not isinstance(symbol, str) and not isinstance(size, str)
+        ]
+        inner = (*facts, *(part for part in conjuncts(both(*ranged)) if part not in facts))
+        if not self.same_truth(guard, other_guard, inner):
+            self.reason = self.reason or "other steps of a fold take part"
+            return False
+        there = (*inner, *(part for part in conjuncts(guard) if part not in inner))
+        if start != TRUE or other_start != TRUE:
+            if not (isinstance(start, Term) and isinstance(other_start, Term)) or TRUE in (start, other_start):
+                return False
+            if not self.same(start, other_start, facts, top=False):
+                return False
+        self.laws[axioms.CONGRUENCE] = None
+        return self.same(body, other_body, there, top=False)
+
+    # ---- What the text leaves open --------------------------------------------------------------
+
+    def _open(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """The left element is open, at this index for itself: whatever the right one is, it may be."""
+        place = left.args[2:] if left.op == "e.free" else left.args[3:]
+        if not self._own(place, facts):
+            self._fail("an element that the text leaves open, perhaps for several places at once", left, right)
+            return False
+        if left.op == "e.free":
+            if right.op != "e.free" or not self._own(right.args[2:], facts):
+                self.refined = True
+            return True
+        _, one, other, *_ = left.args
+        assert isinstance(one, Term) and isinstance(other, Term)
+        if right.op == "e.one" and self._own(right.args[3:], facts):
+            _, third, fourth, *_ = right.args
+            for pair in ((one, third), (other, fourth)), ((one, fourth), (other, third)):
+                if all(self.same_argument(a, b, facts) for a, b in pair):
+                    return True
+        reason, self.reason = self.reason, ""
+        found = self.same(one, right, facts, top=False) or self.same(other, right, facts, top=False)
+        self.reason = reason if found else reason or self.reason
+        self.refined = self.refined or found
+        return found
+
+    def _own(self, place: Sequence[Argument], facts: tuple[Term, ...]) -> bool:
+        """No other element of the output is open at this place."""
+        others = tuple(Term(f"{symbol.op}'other".replace("'", ".")) for symbol in self.index)
+        renamed = dict(zip(self.index, others, strict=True))
+        symbols = {**self.symbols, **{symbol.op: (0, "Int") for symbol in others}}
+        there = tuple(replaced(fact, renamed) for fact in facts)
+        same = both(*(equal(_int(a), _int(replaced_argument(a, renamed))) for a in place))
+        goal = both(*(equal(a, b) for a, b in renamed.items()))
+        return self.asker.entails((*facts, *there, same), goal, symbols)
+
+
+def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, Term]]]:
+    """The elements of inputs that are numbers other than 0, by type and input: equal to one, they are that one."""
+    known: dict[tuple[str, str], list[tuple[Term, Term]]] = {}
+    for fact in facts:
+        match fact:
+            case Term("e=", (str() as kind, Term("e.read", (_, str() as name, *_)) as read, Term("e.num") as value)) | Term(
+                "e=", (str() as kind, Term("e.num") as value, Term("e.read", (_, str() as name, *_)) as read)
+            ) if value.args[1] not in ("0", "-0.0", "nan"):
+                known.setdefault((kind, name), []).append((read, value))
+            case _:
+                pass
+    return known
+
+
+def _int(argument: Argument) -> int | Term:
+    return Term(argument) if isinstance(argument, str) else argument
+
+
+REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "e.real"})
+TRUTHS = frozenset(
+    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
+    | {"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"}
+)
+
+
+def is_element(term: Term) -> bool:
+    """True of a term that stands for an element."""
+    return term.op.startswith("e.") and term.op not in TRUTHS and term.op not in ("e.int", "e.real", "e.place") or (
+        term.op in ("e+", "e-", "e*", "e/")
+    )
+
+
+def _opens(term: Argument) -> bool:
+    """Something in the term is open."""
+    return isinstance(term, Term) and (term.op in (*FREE, "e.unknown") or any(map(_opens, term.args)))
+
+
+def _condition(term: Argument, *, top: bool = True) -> Term | None:
+    """The condition of an alternative that no fold is around: it is taken apart."""
+    if not isinstance(term, Term):
+        return None
+    if term.op == "e.ite" or term.op == "ite":
+        condition = term.args[0]
+        inner = _condition(condition)
+        return inner if inner is not None else condition if isinstance(condition, Term) else None
+    if term.op in ("e.fold", "e.place", "forall", "exists", "e.cast") and not top:
+        return None
+    if term.op in ("e.fold", "e.place", "forall", "exists"):
+        return None
+    for part in term.args:
+        found = _condition(part, top=False)
+        if found is not None:
+            return found
+    return None
+
+
+def decided(term: Term, condition: Term, holds: bool) -> Term:  # noqa: FBT001 - a branch
+    """The term where a condition holds, or does not."""
+    found = _decided(term, condition, holds)
+    return found if isinstance(found, Term) else term
+
+
+def _decided(term: Argument, condition: Term, holds: bool) -> Argument:  # noqa: FBT001
+    if not isinstance(term, Term) or not term.args:
+        return term
+    if term.op in ("e.ite", "ite") and term.args[0] == condition:
+        return _decided(term.args[1 if holds else 2], condition, holds)
+    if term == condition:
+        return TRUE if holds else FALSE
+    return Term(term.op, tuple(_decided(part, condition, holds) for part in term.args))
+
+
+def replaced(term: Term, renamed: Mapping[Term, Term]) -> Term:
+    """The term with other symbols."""
+    found = replaced_argument(term, renamed)
+    return found if isinstance(found, Term) else term
+
+
+def replaced_argument(term: Argument, renamed: Mapping[Term, Term]) -> Argument:
+    """An argument with other symbols."""
+    if not isinstance(term, Term):
+        return term
+    if term in renamed:
+        return renamed[term]
+    return Term(term.op, tuple(replaced_argument(part, renamed) for part in term.args)) if term.args else term
+
+
+def shown(term: Argument, limit: int = 160) -> str:
+    """A term for people, cut short."""
+    text = _written(term)
+    return text if len(text) <= limit else f"{text[:limit]}..."
+
+
+def _written(term: Argument) -> str:
+    match term:
+        case Term("e.read", (_, name, *index)):
+            return f"{name}[{', '.join(map(_written, index))}]"
+        case Term("e.num", (_, value)):
+            return str(value)
+        case Term("e+" | "e-" | "e*" | "e/" | "e<" | "e<=" | "e=" as op, (_, a, b)):
+            return f"({_written(a)} {op[1:]} {_written(b)})"
+        case Term("+" | "*" | "<=" | "=" | "div" | "mod" as op, args):
+            return f"({f' {op} '.join(map(_written, args))})"
+        case Term("e.f", (name, _, *args)):
+            return f"{name}({', '.join(map(_written, args))})"
+        case Term("e.fold", (name, _, _, _, body, _)):
+            return f"{name}({_written(body)})"
+        case Term("e.ite" | "ite", (c, a, b)):
+            return f"(if {_written(c)} then {_written(a)} else {_written(b)})"
+        case Term("not", (inner,)):
+            return f"not {_written(inner)}"
+        case Term(op, ()):
+            return op.removeprefix("size.").replace("len.", "length of ").replace("given.", "given ")
+        case Term(op, args):
+            return f"{op}({', '.join(map(_written, args))})"
+        case _:
+            return str(term)
+
+
+def parts_of(term: Argument) -> Iterator[Term]:
+    """The term and all in it."""
+    if isinstance(term, Term):
+        yield term
+        for part in term.args:
+            yield from parts_of(part)

@@ -1,0 +1,190 @@
+"""The verdict about a rule: all its instances are proved, or an input refutes it, or it is open and why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from sonnx.semantics.errors import InternalError
+from sonnx.semantics.formulas.terms import Term
+from sonnx.semantics.operators.symbolic.numbers import both, equal, within
+from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
+
+from . import witness
+from .asking import Asker
+from .equality import Equality
+from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
+from .sides import Case, explore
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A case: why it is not proved, "" where it is."""
+
+    reason: str
+    refined: bool = False
+    laws: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class Record:
+    """What was found out so far about a rule."""
+
+    asker: Asker
+    ranks: int = 0
+    instances: int = 0
+    refined: bool = False
+    laws: dict[str, None] = field(default_factory=dict)
+    reasons: dict[str, None] = field(default_factory=dict)
+    cut: dict[str, None] = field(default_factory=dict)
+    failed: list[Instance] = field(default_factory=list)
+
+
+def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) -> Verdict:
+    """The verdict about a rule, up to so many axes. search: for an input that refutes it, where it is not proved."""
+    start = time.monotonic()
+    record = Record(Asker())
+    strength, told = _proved(rule, record, most)
+    verdict = Verdict(
+        rule.name, rule.claim, PROVED if strength else OPEN, strength, record.ranks, most, record.instances, 0.0, told,
+        tuple(record.reasons), tuple(record.laws), tuple(record.cut), asked=record.asker.asked,
+    )  # fmt: skip
+    if search and (not strength or (strength == "reals" and rule.claim in ("exact", "allowed"))):
+        found = witness.search(rule, record.failed, seed=seed)
+        if found is not None:
+            verdict = replace(verdict, verdict=REFUTED, witness=found)
+    return replace(verdict, seconds=time.monotonic() - start)
+
+
+def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
+    """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
+    anything = any_type(rule)
+    kinds = {f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()}
+    typewise: list[Instance] = []
+    for instance in shapes(rule, most):
+        before = dict(record.reasons)
+        possible, held = _instance(rule, replace(instance, types=anything), kinds, record)
+        if possible:
+            record.ranks += 1
+        if not held:
+            record.reasons = before if any(map(is_open, anything.values())) else record.reasons
+            typewise.append(instance)
+            if not any(map(is_open, anything.values())):
+                record.failed.append(replace(instance, types=anything))
+                return "", ""
+    for instance in typewise:
+        for chosen in types(rule):
+            _, held = _instance(rule, replace(instance, types=chosen), {}, record)
+            if not held:
+                record.failed.append(replace(instance, types=chosen))
+                return "", ""
+    if not record.ranks:
+        record.reasons["no instance is possible: the left side never has a value"] = None
+        return "", ""
+    told = "one by one" if typewise else "any"
+    return ("allowed" if record.refined else "exact"), told
+
+
+def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record) -> tuple[bool, bool]:
+    """Whether the left side can have a value in an instance, and whether the right side then is right."""
+    possible = False
+    try:
+        for case, found in explore(rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record.asker))):
+            if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
+                continue  # the left side has no value there
+            if found.reason:
+                record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
+                return True, False
+            possible = True
+            record.instances += 1
+            record.refined = record.refined or found.refined
+            record.laws.update(dict.fromkeys(found.laws))
+    except InternalError as problem:
+        record.reasons[f"{instance.label}: {problem}"] = None
+        return possible, False
+    return possible, True
+
+
+def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> Found:
+    """A case: what the right side needs, then shapes and types, then elements."""
+    symbols = case.scope.run.symbols
+    for obligation in case.obligations:
+        facts = (*case.scope.run.path, *obligation.facts)
+        if not Equality(asker, symbols, ()).implied(facts, obligation.goal):
+            where = f"{obligation.about} {obligation.kind}".strip()
+            return Found(f"the right side needs more: {where} at {obligation.span}{_cases(case)}")
+    if case.right is None:
+        return Found("")
+    refined, laws = False, dict[str, None]()
+    for port in case.left.operator.outputs:
+        one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
+        for name, left, right in _paired(port.name, one, other):
+            found = _tensor(name, left, right, case, kinds, asker)
+            if found.reason:
+                return found
+            refined = refined or found.refined
+            laws |= dict.fromkeys(found.laws)
+    return Found("", refined=refined, laws=tuple(laws))
+
+
+def _read(tensor: Array, index: tuple[Term, ...], scope: Scope) -> Term | None:
+    """The element at an index; None where there is none."""
+    try:
+        value = element(tensor.read(index, scope), tensor.type, scope).value
+    except Dead:
+        return None
+    if not isinstance(value, Term):
+        raise InternalError(f"{tensor.name}: {value!r} is no element term")
+    return value
+
+
+def _cases(case: Case) -> str:
+    words = [word for word in case.words if word]
+    return f" where {', '.join(words)}" if words else ""
+
+
+def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple[str, Value | None, Value | None]]:
+    """The tensors of an output, one by one where it is a list."""
+    if type(one) is tuple and type(other) is tuple and len(one) == len(other):
+        for k, (a, b) in enumerate(zip(one, other, strict=True)):
+            yield f"{name}[{k}]", a, b
+    else:
+        yield name, one, other
+
+
+def _tensor(
+    name: str, left: Value | None, right: Value | None, case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker
+) -> Found:
+    """An output: the same rank, sizes, type, and at each index the same element."""
+    if not isinstance(left, Array) or not isinstance(right, Array):
+        return Found(f"{name} is no tensor on both sides")
+    if len(left.shape) != len(right.shape):
+        return Found(f"{name} has {len(left.shape)} axes on the left and {len(right.shape)} on the right{_cases(case)}")
+    facts = case.facts
+    for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
+        if not asker.entails(facts, equal(a, b), case.scope.run.symbols):
+            return Found(f"{name} has another size on axis {axis}{_cases(case)}")
+    if left.type != right.type:
+        return Found(f"{name} is of type {left.type.name} on the left and {right.type.name} on the right")
+    run = case.scope.run
+    index = tuple(Term(f"i.{axis}") for axis in range(len(left.shape)))
+    run.symbols |= {symbol.op: (0, "Int") for symbol in index}
+    scope = Scope({}, run).under(both(*(within(i, n) for i, n in zip(index, left.shape, strict=True))))
+    run.strict = False
+    one = _read(left, index, scope)
+    owed = len(run.obligations)
+    run.strict = True
+    other = _read(right, index, scope)
+    told = (*case.facts, *scope.facts)
+    for obligation in run.obligations[owed:]:
+        if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
+            return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
+    equality = Equality(asker, run.symbols, index, kinds=kinds)
+    if one is None:
+        return Found("")  # the left side has no such element
+    if other is None:
+        return Found(f"{name} has no element on the right{_cases(case)}")
+    if not equality.same(one, other, tuple(dict.fromkeys(told))):
+        return Found(f"{name}: {equality.reason}{_cases(case)}")
+    return Found("", refined=equality.refined, laws=tuple(equality.laws))

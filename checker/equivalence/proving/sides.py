@@ -1,0 +1,323 @@
+"""Both sides of a rule at open sizes: the left one as it is known, the right one as it is to be shown.
+
+A case is a run of both sides from the start, under what was decided so far. Where the evaluation needs a number, a text
+or a condition that is open, the case is replaced by one for each value that the facts leave.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeVar
+
+from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.operators.symbolic.definedness import opened_attribute, substitute
+from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
+from sonnx.semantics.operators.symbolic.elements.terms import Terms
+from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, equal, opposite
+from sonnx.semantics.operators.symbolic.statements import Meaning, asked, bind_shapes, composed, definition, perform
+from sonnx.semantics.operators.symbolic.values import (
+    Array,
+    Bounded,
+    Dead,
+    ElementType,
+    Evaluation,
+    Given,
+    Name,
+    Obligation,
+    Open,
+    Scope,
+    Split,
+    Value,
+    conjuncts,
+)
+from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.elaborate.schema import ATTRIBUTE_SORTS, FormalAttribute
+from sonnx.spec.language.syntax import Port
+from sonnx.spec.library import specification
+
+from .asking import Asker, steps_in
+from .equality import shown
+from .rules import LISTED, Instance, Rule
+
+T = TypeVar("T")
+
+CASES = 4000
+"""The most cases of one instance."""
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """A side that was evaluated: its outputs by name, and the definition's place."""
+
+    operator: CoreOperator
+    outputs: Mapping[str, Value]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Both sides. facts: what is known where the left side has a value. obligations: what the right side needs, each
+    with the facts before it. undefined: it has no value, whatever they say.
+    """
+
+    instance: Instance
+    left: Side
+    right: Side | None
+    scope: Scope
+    obligations: tuple[Obligation, ...]
+    words: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> tuple[Term, ...]:
+        """What is known by now."""
+        run = self.scope.run
+        return (*run.path, *run.axioms, *run.assumed, *self.scope.facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What was decided, with the words for it. long: the list that was decided to be a long one."""
+
+    decided: Mapping[Term, int | str | bool | None]
+    facts: tuple[Term, ...] = ()
+    words: tuple[str, ...] = ()
+    long: str = ""
+
+
+class Gone(Exception):  # noqa: N818 - no error: nothing is to be shown
+    """The left side has no value."""
+
+
+def explore(
+    rule: Rule, instance: Instance, asker: Asker, cut: dict[str, None], judge: Callable[[Case], T]
+) -> Iterator[T]:
+    """The judgement of each case in which the left side has a value. cut: filled with the lists of which longer ones are
+    left out.
+
+    Raises Bounded, InternalError for what cannot be evaluated.
+    """
+    waiting = [Choices({})]
+    longer: list[Choices] = []
+    for _ in range(CASES):
+        if not waiting and longer:
+            waiting, longer = longer, []
+        if not waiting:
+            return
+        choices = waiting.pop()
+        try:
+            found = judge(_case(rule, instance, choices, asker))
+        except Gone:
+            continue
+        except Split as split:
+            for option in _options(choices, split, asker):
+                (longer if option.long else waiting).append(option)
+            continue
+        if longer:  # lists are longer only where short ones are impossible
+            cut |= dict.fromkeys(option.long for option in longer)
+            longer.clear()
+        yield found
+    raise Bounded(f"more than {CASES} cases")
+
+
+def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
+    """The cases of a split that the facts leave."""
+    if steps_in(split.term):
+        raise Bounded(f"a case for each step of a fold: {split.term}")
+    symbols = {**split.symbols, **asker.atoms.symbols}
+    known = (*choices.facts, *split.facts)
+
+    def possible(*facts: Term) -> bool:
+        return not asker.entails(known, opposite(both(*facts)), symbols)
+
+    def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
+        return Choices({**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word))
+
+    subject = shown(split.term)
+    numbers = [c for c in split.candidates if type(c) is int]
+    outside = [opposite(equal(split.term, c)) for c in numbers]
+    if split.soft and possible(*outside):
+        return [chosen("open", (), "")]
+    found: list[Choices] = []
+    for candidate in split.candidates:
+        match candidate:
+            case bool():
+                fact = split.term if candidate else opposite(split.term)
+                if possible(fact):
+                    found.append(chosen(candidate, (fact,), shown(fact)))
+            case int():
+                fact = equal(split.term, candidate)
+                if possible(fact):
+                    it = chosen(candidate, (fact,), f"{subject} = {candidate}")
+                    stored = split.length and not split.term.op.startswith("len.") and candidate > LISTED
+                    found.append(replace(it, long=subject) if stored else it)
+            case _:
+                found.append(chosen(candidate, (), f"{subject} = {candidate!r}"))
+    if numbers and not split.length and not split.soft and possible(*outside):
+        found.append(chosen(None, outside, f"{subject} is something else"))
+    return found
+
+
+# ---- The start ----------------------------------------------------------------------------------
+
+
+def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Case:
+    """Both sides under what was decided. Raises Split, Gone."""
+    symbols: dict[str, tuple[int, str]] = {}
+    facts: list[Term] = []
+    algebra = Terms()
+    ports = {port.name: _port(port, instance, symbols, facts, algebra) for port in rule.left.inputs}
+    run = Evaluation(
+        cores=specification().cores,
+        apply=lambda *arguments: composed(*arguments, assume=True),
+        algebra=algebra,
+        texts=tuple(dict.fromkeys((*texts(rule.left), *texts(rule.right)))),
+        decided=choices.decided,
+        path=(),
+        lazy=True,
+        folded=algebra.folded,
+    )
+    run.asks = lambda scope, fact: asker.entails(_known(scope), fact, scope.run.symbols)
+    envs = []
+    for operator in (rule.left, rule.right):
+        env = _opening(operator, ports, instance, symbols, facts)
+        for term, value in choices.decided.items():
+            if isinstance(value, int):
+                known = (TRUE if value else FALSE) if isinstance(value, bool) else value
+                env = {name: _listed(substitute(item, term, known)) for name, item in env.items()}
+        envs.append(env)
+    run.symbols.update(symbols)
+    run.base = frozenset(symbols)
+    run.path = tuple(dict.fromkeys(part for fact in (*facts, *choices.facts) for part in conjuncts(fact)))
+    left = _left(rule.left, envs[0], run)
+    if FALSE in run.path:
+        raise Gone
+    run.apply = lambda *arguments: composed(*arguments, assume=False)
+    run.obligations.clear()
+    run.strict = True
+    scope, right = _right(rule.right, envs[1], run)
+    return Case(instance, left, right, scope, tuple(run.obligations), choices.words)
+
+
+def _known(scope: Scope) -> tuple[Term, ...]:
+    run = scope.run
+    return (*run.path, *run.axioms, *run.assumed, *scope.facts)
+
+
+def _listed(value: Value) -> Value:
+    """A list of open length that was decided is a list."""
+    if isinstance(value, Open) and isinstance(value.length, int):
+        return tuple(value.entry(k) for k in range(value.length))
+    return value
+
+
+def _port(
+    port: Port, instance: Instance, symbols: dict[str, tuple[int, str]], facts: list[Term], algebra: Terms
+) -> Value | None:
+    """An input."""
+    if port.mark == "?" and not instance.given[port.name]:
+        return None
+    kind = ElementType(instance.types.get(port.type, port.type))
+    if port.mark == "*":
+        return tuple(
+            _tensor(f"{port.name}.{k}", port, kind, instance, symbols, facts, algebra)
+            for k in range(instance.counts[port.name])
+        )
+    return _tensor(port.name, port, kind, instance, symbols, facts, algebra)
+
+
+def _tensor(
+    name: str, port: Port, kind: ElementType, instance: Instance, symbols: dict[str, tuple[int, str]],
+    facts: list[Term], algebra: Terms,
+) -> Array:  # fmt: skip
+    def size(word: str) -> Term:
+        symbol = f"size.{word.replace(chr(39), '.prime')}"
+        if symbol not in symbols:
+            symbols[symbol] = (0, "Int")
+            facts.append(at_most(0, Term(symbol)))
+        return Term(symbol)
+
+    shape: list[Int] = []
+    for item in port.shape if port.shape is not None else ((name, True),):
+        if isinstance(item, int):
+            shape.append(item)
+        elif item[1]:
+            rank = instance.ranks[port.name if port.shape is None else item[0]]
+            shape += [size(f"{item[0]}.{axis}") for axis in range(rank)]
+        else:
+            shape.append(size(item[0]))
+    return Array(name, tuple(shape), lambda index, here: algebra.read(name, index, kind, here), kind)
+
+
+def _opening(
+    operator: CoreOperator, ports: Mapping[str, Value | None], instance: Instance,
+    symbols: dict[str, tuple[int, str]], facts: list[Term],
+) -> dict[Name, Value]:  # fmt: skip
+    """The names that a side starts with."""
+    env: dict[Name, Value] = dict(asked(operator, (True,) * len(operator.outputs)))
+    for it in operator.attributes:
+        formal = FormalAttribute(it.name, ATTRIBUTE_SORTS[it.kind.upper()], it.mark == "?", "")
+        env |= opened_attribute(formal, operator.names[it.name], symbols, facts)
+    for port in operator.inputs:
+        variable, value = operator.names[port.name], ports[port.name]
+        env[Given(variable)] = FALSE if value is None else TRUE
+        if value is not None:
+            env[variable] = value
+        if port.type in operator.names:
+            env[operator.names[port.type]] = ElementType(instance.types.get(port.type, port.type))
+    return env
+
+
+@cache
+def texts(operator: CoreOperator) -> tuple[str, ...]:
+    """The text literals of a definition and of the operators that it applies."""
+    found = dict.fromkeys(own_texts(operator))
+    for statement in operator.statements:
+        for node in statement.nodes():
+            if node.head == "apply" and isinstance(node.value, int):
+                found |= dict.fromkeys(texts(definition(node.name, node.value)))
+    return tuple(found)
+
+
+# ---- The sides ----------------------------------------------------------------------------------
+
+
+def _left(operator: CoreOperator, env: Mapping[Name, Value], run: Evaluation) -> Side:
+    """The left side, of which everything that it needs is known. Raises Gone where it has no value."""
+    try:
+        scope = bind_shapes(operator, Scope(env, run), operator.span)
+        meaning = Meaning(operator, {}, True, frozenset())
+        _take(run, scope)
+        for statement in operator.statements:
+            scope, meaning = perform(statement, replace(scope, facts=()), meaning)
+            _take(run, scope)
+    except Dead:
+        raise Gone from None
+    return Side(operator, meaning.outputs)
+
+
+def _take(run: Evaluation, scope: Scope) -> None:
+    """What was found is known from here on, the obligations of the left side too."""
+    owed = [
+        Term("=>", (both(*obligation.facts), obligation.goal)) if obligation.facts else obligation.goal
+        for obligation in run.obligations
+    ]
+    found = (*run.axioms, *run.assumed, *scope.facts, *owed)
+    run.path = tuple(dict.fromkeys((*run.path, *(part for fact in found for part in conjuncts(fact)))))
+    run.axioms.clear()
+    run.assumed.clear()
+    run.obligations.clear()
+
+
+def _right(operator: CoreOperator, env: Mapping[Name, Value], run: Evaluation) -> tuple[Scope, Side | None]:
+    """The right side; None where it has no value, which is an obligation that cannot be met."""
+    scope = Scope(env, run)
+    try:
+        scope = bind_shapes(operator, scope, operator.span)
+        meaning = Meaning(operator, {}, False, frozenset())
+        for statement in operator.statements:
+            scope, meaning = perform(statement, scope, meaning)
+    except Dead:
+        run.obligations.append(Obligation("value", operator.span, _known(scope), FALSE, operator.name))
+        return scope, None
+    return scope, Side(operator, meaning.outputs)
