@@ -18,6 +18,7 @@ from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 
 from ...smt.prover import Prover
+from ...smt.smtlib import names
 from ..matching.patterns import Pattern, by_root, commutation, meaning
 from ..matching.replacing import Made, Reference, Replacement, Unfit, replacement
 from ..matching.searching import Match, find
@@ -80,18 +81,19 @@ class _Rewriting:
             values = normal.apply(it.name, it.version, it.attributes, it.inputs[::-1], it.outputs)
             return Firing(self.commuting[it.operator], Strength.EXACT, application, values)
         for pattern in self.patterns.get(it.operator, ()):
-            strength, versions = self.trusted.strength(pattern.rule), versions_of(pattern.rule)
-            if strength > normal.strength or versions is None:
+            strength = self.trusted.strength(pattern.rule)
+            left, right = versions_of(pattern.rule.left), versions_of(pattern.rule.right)
+            if strength > normal.strength or left is None or right is None:
                 continue
-            view = TableView(normal, self.prover, versions)
+            view = TableView(normal, self.prover, left)
             match = find(view, pattern, application, self.commuting)
             if match is None or not self._covered(view, match):
                 continue
             try:
-                right = replacement(view, match)
+                made = replacement(TableView(normal, self.prover, right), match)
             except Unfit:
                 continue
-            values = _built(normal, application, match, right) if _is_smaller(normal, match, right) else None
+            values = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
             if values is not None:
                 return Firing(pattern.rule.name, strength, application, values, _facts(match))
         return None
@@ -129,14 +131,13 @@ def _is_stored(normal: Normalizer, reference: Reference, made: Sequence[bool]) -
 
 
 @cache
-def versions_of(rule: CoreRewrite) -> Mapping[str, int] | None:
-    """The version of each operator that a rule applies; None where it applies two of one."""
+def versions_of(side: CoreOperator) -> Mapping[str, int] | None:
+    """The version of each operator that a side of a rule applies; None where it applies two of one."""
     versions: dict[str, int] = {}
-    for side in (rule.left, rule.right):
-        for statement in side.statements:
-            for node in statement.nodes():
-                if node.head == "apply" and versions.setdefault(node.name, int(node.value)) != int(node.value):
-                    return None
+    for statement in side.statements:
+        for node in statement.nodes():
+            if node.head == "apply" and versions.setdefault(node.name, int(node.value)) != int(node.value):
+                return None
     return versions
 
 
@@ -174,7 +175,7 @@ def _built(normal: Normalizer, root: ApplicationId, match: Match, it: Replacemen
 @dataclass(frozen=True, slots=True)
 class TableView:
     """The table as the search for patterns sees it: values are the tensors, applications the nodes. versions: that the
-    rule writes."""
+    side of the rule writes."""
 
     normal: Normalizer
     prover: Prover
@@ -231,8 +232,8 @@ class TableView:
         """True if a condition follows from that, as the solver says without cutting a list short."""
         if goal == TRUE or all(part in self.normal.facts.facts for part in conjuncts(goal)):
             return True
-        if goal == FALSE:
-            return False
+        if goal == FALSE or not names(goal) <= self.normal.facts.symbols.keys():
+            return False  # it is about elements, of which nothing is known
         cut = len(self.prover.cut)
         answer = self.prover.ask(self.facts, goal, self.symbols)
         return answer.status == "unsat" and len(self.prover.cut) == cut
