@@ -23,6 +23,7 @@ from sonnx.semantics.model.schemas import normal_domain, operator_name, since_ve
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.operators.application import AttributeData, data_of
 from sonnx.semantics.operators.shapes.contents import Content, Facts, Symbols
+from sonnx.semantics.operators.shapes.node import names_within
 from sonnx.semantics.operators.shapes.walk import examine_model
 from sonnx.semantics.operators.symbolic.numbers import opposite
 from sonnx.spec.elaborate.core import CoreOperator
@@ -78,10 +79,11 @@ class OpenModel:
     # ---- Reading ----------------------------------------------------------------------------------
 
     def certain(self, goal: Term) -> bool:
-        """A condition on open sizes follows from what the inputs may be."""
+        """A condition on open sizes follows from what the inputs may be; one on elements never does."""
         if goal not in self._certain:
             symbols = dict(self.symbols)
-            proved = goal != FALSE and self._prover.ask((*self.facts, opposite(goal)), FALSE, symbols).status == "unsat"
+            sizes = goal != FALSE and names_within(goal, symbols)
+            proved = sizes and self._prover.ask((*self.facts, opposite(goal)), FALSE, symbols).status == "unsat"
             self._certain[goal] = proved
         return self._certain[goal]
 
