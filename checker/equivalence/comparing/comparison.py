@@ -26,6 +26,7 @@ from sonnx.semantics.model.schemas import reached
 from sonnx.semantics.model.values import Value
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.symbolic.numbers import Int
+from sonnx.spec.elaborate.core import Core
 
 from .entering import Entered, enter, stored_array
 from .facts import Facts
@@ -266,10 +267,8 @@ def _content(facts: Facts, value: ValueId, one: Port, other: Port, side: str = "
 
 # ---- Rounding and decisions ----------------------------------------------------------------------
 
-_JUMPS: Final = frozenset(
-    {"round_even", "round_down", "round_up", "floor", "saturate", "reinterpret", "order", "integer"}
-)
-"""The primitives of elements that are not continuous."""
+_JUMPS: Final = frozenset({"round_even", "round_down", "round_up", "order"})
+"""The primitives that are not continuous in the elements that they are given."""
 
 
 def decided(sides: Sides) -> tuple[ApplicationId, ...]:
@@ -300,9 +299,12 @@ def _jumps(sides: Sides, number: ApplicationId, results: list[ValueId]) -> bool:
     it = sides.table.applications[number]
     if it.operator is None:
         return True
-    if not it.operator.rule and any(
-        node.head == "fun" and node.name in _JUMPS for node in reached(it.operator.statements)
-    ):
+    texts = () if it.operator.rule else reached(it.operator.statements)
+    if any(node.head == "fun" and node.name in _JUMPS and _of_elements(node) for node in texts):
         return True
     contents = [sides.facts.content(v) for v in results]
     return any(c.element not in FLOATS and not (it.operator.rule and not c.element) for c in contents)
+
+
+def _of_elements(node: Core) -> bool:
+    return any(part.sort is not None and "Element" in str(part.sort) for part in node.parts)
