@@ -146,7 +146,7 @@ def compare(
             raise ModelError(f"{name} cannot be run, so that there is nothing to compare: {why(wrong)}")
     ports = interface(*models)
     chosen = proved_rules() if rules is None else rules
-    sides, differences, proved, decisions = _proved(models, ports, chosen, say)
+    sides, differences, proved, decisions = _proved(models, ports, chosen, strength, say)
     notes = _settled_notes(sides)
     found: Search | None = None
     if not (proved is not None and proved <= strength) and not ports.apart:
@@ -174,23 +174,26 @@ def _proved(
     models: tuple[Model, Model],
     ports: Interface,
     rules: Trusted,
+    demanded: Strength,
     say: Callable[[str, int, int], None],
 ) -> tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]]:
-    """The normal forms of the strongest strength that makes the models equal, or of the weakest; where they part."""
-    table, asked = Table(), rules_of(rules)
+    """The normal forms that make the models equal, or the last ones; where they part. Tried are the strength that is
+    demanded, then the others: where no weak rule fires, equality is as strong as if none had been admitted."""
+    facts, asked = Facts(Table()), rules_of(rules)
     claimed = {rules.strength(rule) for rule in rules.rules}
-    tried = None
-    for strength in sorted({Strength.EXACT, *claimed}):
+    tried: tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]] | None = None
+    for strength in (demanded, *sorted(claimed - {demanded, Strength.EXACT})):
         say(f"normal forms, {strength.name.lower()}", 0, 0)
-        sides = sided(table, models, ports, asked, strength)
-        differences = unify(table, [pair for _, pair in sides.pairs])
+        sides = sided(facts, models, ports, asked, strength)
+        differences = unify(facts.table, [pair for _, pair in sides.pairs])
         one_sided = any(it for it in sides.unmatched)
         decisions = decided(sides) if strength is Strength.REALS else ()
         same = all(a == b for _, (a, b) in sides.pairs)
         if same and not one_sided and not decisions and not ports.apart:
             fired = [it.strength for it in sides.firings.values()]
             return sides, differences, max([*fired, _of_open(sides)]), ()
-        tried = sides, differences, None, decisions
+        if tried is None or strength > tried[0].strength:
+            tried = sides, differences, None, decisions
     if tried is None:
         raise ModelError("no strength was tried")
     return tried
@@ -218,10 +221,10 @@ def _settled_notes(sides: Sides) -> tuple[str, ...]:
     )
 
 
-def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Rules, strength: Strength) -> Sides:
+def sided(facts: Facts, models: tuple[Model, Model], ports: Interface, rules: Rules, strength: Strength) -> Sides:
     """Both models in normal form. What B gives is to be allowed of A: so rules that keep to what is allowed, and no
     more, rewrite A alone."""
-    facts = Facts(table)
+    table = facts.table
     given: tuple[dict[TensorId, ValueId], dict[TensorId, ValueId]] = ({}, {})
     pairs: list[tuple[str, Pair]] = []
     for one, other in ports.inputs:
@@ -244,8 +247,11 @@ def sided(table: Table, models: tuple[Model, Model], ports: Interface, rules: Ru
     plain = Normalizer(table, facts, Strength.EXACT, rules) if strength is Strength.ALLOWED else normal
     a, b = enter(normal, models[0], given[0]), enter(plain, models[1], given[1])
     pairs += [(one.name, (a.output(one.tensor), b.output(other.tensor))) for one, other in ports.outputs]
-    unmatched = a.demands - b.demands, b.demands - a.demands
-    return Sides(table, a, b, tuple(pairs), unmatched, facts, {**plain.firings, **normal.firings}, strength)
+    alone = a.executed - b.executed, b.executed - a.executed
+    unmatched = tuple(frozenset(it for it in side if facts.may_fail(it)) for side in alone)
+    return Sides(
+        table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, {**plain.firings, **normal.firings}, strength
+    )
 
 
 def _content(facts: Facts, value: ValueId, one: Port, other: Port, side: str = "A") -> Content:

@@ -32,8 +32,9 @@ from .table import (
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A model that was entered. values: by tensor. applications: by node, before its own root is rewritten. demands:
-    the applications of the main graph, and those of a branch that is taken for sure, that may get stuck.
+    """A model that was entered. values: by tensor. applications: by node, before its own root is rewritten. executed:
+    those that every run executes, but for what was evaluated; of a branch that is taken for sure those that may get
+    stuck.
 
     settled: the applications of which an element may be left open.
     """
@@ -41,7 +42,7 @@ class Entered:
     model: Model
     values: Mapping[TensorId, ValueId]
     applications: Mapping[NodeId, ApplicationId]
-    demands: frozenset[ApplicationId]
+    executed: frozenset[ApplicationId]
     settled: frozenset[ApplicationId]
 
     def output(self, t: TensorId) -> ValueId:
@@ -62,8 +63,8 @@ def enter(normal: Normalizer, model: Model, given: Mapping[TensorId, ValueId]) -
     """Enters a well-formed model. given: the values of the inputs of its main graph; stored ones that are among them
     are not looked at."""
     work = _Entering(normal, model, Program(model), dict(given))
-    demands = _graph(work, 0, 0)
-    return Entered(model, work.values, work.applications, frozenset(demands), frozenset(work.settled))
+    executed = _graph(work, 0, 0)
+    return Entered(model, work.values, work.applications, frozenset(executed), frozenset(work.settled))
 
 
 @dataclass
@@ -80,7 +81,7 @@ class _Entering:
 
 
 def _graph(work: _Entering, g: GraphId, depth: int) -> set[ApplicationId]:
-    """Enters the nodes of a graph whose inputs have values; the applications in it that may get stuck."""
+    """Enters the nodes of a graph whose inputs have values; the applications that a run of it executes."""
     table = work.normal.table
     for t, constant in initializers(work.model.graphs[g]):
         if t in work.values:
@@ -89,7 +90,7 @@ def _graph(work: _Entering, g: GraphId, depth: int) -> set[ApplicationId]:
         if not isinstance(array, np.ndarray):
             raise ModelError(f"the stored tensor {quote(work.model.tensors[t].name)} cannot be read")
         work.values[t] = table.stored(array)
-    demands: set[ApplicationId] = set()
+    executed: set[ApplicationId] = set()
     for n in work.program.order(g):
         node = work.model.nodes[n]
         if not work.program.writes[n]:
@@ -100,19 +101,19 @@ def _graph(work: _Entering, g: GraphId, depth: int) -> set[ApplicationId]:
         for written, value in zip(node.outputs, values, strict=False):
             if written is not None and value is not None:
                 work.values[written] = value
-        demands |= _demands(work, application)
-    return demands
+        executed |= _executed(work, application)
+    return executed
 
 
-def _demands(work: _Entering, application: ApplicationId) -> set[ApplicationId]:
+def _executed(work: _Entering, application: ApplicationId) -> set[ApplicationId]:
     """What may get stuck where an application is executed."""
     fired = work.normal.firings.get(application)
     if fired is not None and fired.rule == EVALUATED:
         return set()
     if fired is not None and fired.rule == BRANCH:
         it = work.normal.table.applications[application]
-        return set().union(*(body.demands for body in it.bodies if body.outputs and _is_taken(work, application, body)))
-    return {application} if work.normal.facts.may_fail(application) else set()
+        return set().union(*(body.demands for body in it.bodies if _is_taken(work, application, body)))
+    return {application}
 
 
 def _is_taken(work: _Entering, application: ApplicationId, body: Body) -> bool:
@@ -167,7 +168,7 @@ def _body(work: _Entering, attribute: str, g: GraphId, node: Node, depth: int) -
     inner = depth + bool(graph.inputs)
     for k, t in enumerate(graph.inputs):
         work.values[t] = work.normal.table.given(inner, str(k))
-    demands = _graph(work, g, inner)
+    demands = {it for it in _graph(work, g, inner) if work.normal.facts.may_fail(it)}
     types = graph.output_types or (None,) * len(graph.outputs)
     stated = tuple(it or work.model.tensors[t].declared for t, it in zip(graph.outputs, types, strict=True))
     outputs = tuple(work.values[t] for t in graph.outputs)

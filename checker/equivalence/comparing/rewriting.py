@@ -14,7 +14,7 @@ from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.operators.application import AttributeData
 from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.semantics.operators.symbolic.values import conjuncts
-from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
+from sonnx.spec.elaborate.core import Core, CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 
 from ...smt.prover import Prover
@@ -83,7 +83,7 @@ class _Rewriting:
         for pattern in self.patterns.get(it.operator, ()):
             strength = self.trusted.strength(pattern.rule)
             left, right = versions_of(pattern.rule.left), versions_of(pattern.rule.right)
-            if strength > normal.strength or left is None or right is None:
+            if not _admitted(strength, normal.strength) or left is None or right is None or not may_shrink(pattern):
                 continue
             view = TableView(normal, self.prover, left)
             match = find(view, pattern, application, self.commuting)
@@ -128,6 +128,38 @@ def _is_stored(normal: Normalizer, reference: Reference, made: Sequence[bool]) -
     if isinstance(reference, Made):
         return made[reference.node]
     return reference is None or (isinstance(reference, int) and normal.table.array(reference) is not None)
+
+
+def _admitted(strength: Strength, most: Strength) -> bool:
+    """A rule that keeps to what is allowed leads in one direction, so it is no step to equality over the reals."""
+    return strength is Strength.EXACT or strength is most
+
+
+@cache
+def may_shrink(pattern: Pattern) -> bool:
+    """False for a rule whose right side is larger than its left side wherever only ports that must be stored are."""
+    rule = pattern.rule
+    lets = {own: it.body for it in rule.right.statements if it.kind == "let" for own in it.binds}
+    counted: dict[Core, bool] = {}
+
+    def runs(core: Core) -> bool:
+        """True for what a run has to compute, and for an input that it is given."""
+        if core.head == "apply":
+            if core not in counted:
+                inputs = [part for label, part in zip(core.labels, core.parts, strict=True) if not label]
+                counted[core] = bool([part for part in inputs if runs(part)])  # all are counted
+            return counted[core]
+        if core.head == "variable" and core.variable is not None:
+            body = lets.get(core.variable)
+            return core.variable.name not in rule.stored if body is None else runs(body)
+        return bool([part for part in core.parts if runs(part)])
+
+    for it in rule.right.statements:
+        if it.kind == "result":
+            runs(it.body)
+    new = sorted(core.name for core, does in counted.items() if does)
+    old = sorted(it.operator.name for it in pattern.applications)
+    return len(new) < len(old) or new == old
 
 
 @cache
