@@ -7,6 +7,7 @@ from pathlib import Path
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
+from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
 
@@ -27,6 +28,8 @@ from sonnx.spec.terminal import progress_bar
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Write what was found as a sealed statement.")
+@click.option("--html", type=PATH, metavar="FILE", help="Draw both models side by side.")
 def equiv(
     a: Path,
     b: Path,
@@ -36,6 +39,8 @@ def equiv(
     seconds: float,
     form: str,
     output: Path | None,
+    certificate: Path | None,
+    html: Path | None,
 ) -> None:
     """Compare what models A and B mean: are they equal for all inputs, how strongly, and if not, on which input?
 
@@ -55,7 +60,9 @@ def equiv(
     from ..equivalence.comparing.normalizing import Strength
     from ..equivalence.comparing.report import to_json, write
 
-    check_writable(output)
+    check_writable(output, certificate, html)
+    if html is not None:
+        check_installed()
     first, second = load(a), load(b)
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
@@ -63,4 +70,15 @@ def equiv(
             first, second, strength=Strength[strength.upper()], inputs=given, sizes=sizes, seconds=seconds, progress=bar
         )
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
+    if certificate is not None:
+        from ..equivalence.comparing.certificate import certificate as statement
+        from ..equivalence.comparing.certificate import seal
+
+        certificate.write_bytes(seal(statement(comparison)))
+    if html is not None:
+        from sonnx.semantics.picture.page import to_html
+
+        from ..equivalence.comparing.drawing import side_by_side
+
+        html.write_text(to_html(*side_by_side(comparison)), encoding="utf-8")
     sys.exit(comparison.code)
