@@ -55,7 +55,8 @@ PROVED: Final = {Strength.EXACT: Verdict.EQUAL, Strength.ALLOWED: Verdict.ALLOWE
 SENTENCES: Final = {
     Verdict.EQUAL: "equal bits for all inputs that both accept",
     Verdict.ALLOWED: "for all inputs that both accept, what B gives is a result that the definition of A allows",
-    Verdict.REALS: "equal over the reals for all inputs that both accept; the bits may differ by rounding",
+    Verdict.REALS: "equal over the reals for all inputs that both accept, but for rounding: that of runs, and that of"
+    " stored tensors which were evaluated",
     Verdict.DIFFERS: "they differ on an input",
     Verdict.UNKNOWN: "it is not known",
 }
@@ -177,8 +178,9 @@ def _proved(
     demanded: Strength,
     say: Callable[[str, int, int], None],
 ) -> tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]]:
-    """The normal forms that make the models equal, or the last ones; where they part. Tried are the strength that is
-    demanded, then the others: where no weak rule fires, equality is as strong as if none had been admitted."""
+    """The normal forms that make the models equal, or those of the strength that is demanded; where they part. Tried
+    are the strength that is demanded, then the others: where no weak rule fires, equality is as strong as if none had
+    been admitted."""
     facts, asked = Facts(Table()), rules_of(rules)
     claimed = {rules.strength(rule) for rule in rules.rules}
     tried: tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]] | None = None
@@ -192,8 +194,7 @@ def _proved(
         if same and not one_sided and not decisions and not ports.apart:
             fired = [it.strength for it in sides.firings.values()]
             return sides, differences, max([*fired, _of_open(sides)]), ()
-        if tried is None or strength > tried[0].strength:
-            tried = sides, differences, None, decisions
+        tried = tried or (sides, differences, None, decisions)
     if tried is None:
         raise ModelError("no strength was tried")
     return tried
@@ -247,8 +248,8 @@ def sided(facts: Facts, models: tuple[Model, Model], ports: Interface, rules: Ru
     plain = Normalizer(table, facts, Strength.EXACT, rules) if strength is Strength.ALLOWED else normal
     a, b = enter(normal, models[0], given[0]), enter(plain, models[1], given[1])
     pairs += [(one.name, (a.output(one.tensor), b.output(other.tensor))) for one, other in ports.outputs]
-    alone = a.executed - b.executed, b.executed - a.executed
-    unmatched = tuple(frozenset(it for it in side if facts.may_fail(it)) for side in alone)
+    only = a.executed - b.executed, b.executed - a.executed
+    unmatched = tuple(frozenset(it for it in side if facts.may_fail(it)) for side in only)
     return Sides(
         table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, {**plain.firings, **normal.firings}, strength
     )

@@ -55,13 +55,15 @@ def side_by_side(comparison: Comparison) -> tuple[Model, Picture]:
             if application in comparison.decisions:
                 note(shift + n, "decides", "rounding may flip what it decides")
         if comparison.proved is None:
-            for it in (*comparison.differences.islands, *comparison.differences.constants):
-                for n in makers_of(side, it.pair[k]):
-                    note(shift + n, "island", it.what)
+            leaves = [(it.pair, it.what) for it in comparison.differences.islands]
+            leaves += [(it.pair, it.what) for it in comparison.differences.constants]
+            for pair, what in leaves:
+                for n in makers_of(side, pair[k]):
+                    note(shift + n, "island", what)
     marked = {n: in_order(names, MARKS) for n, names in marks.items()}
     loud = {n for n, names in marked.items() if names[0] in ("island", "requires", "decides")}
     names = [model.files[0].name if model.files else side for model, side in zip(models, "AB", strict=True)]
-    facts = (
+    sentences = (
         f"{comparison.verdict.name}: {SENTENCES[comparison.verdict]}.",
         f"A is {names[0]}, B is {names[1]}.",
         criterion(comparison)[1],
@@ -70,7 +72,7 @@ def side_by_side(comparison: Comparison) -> tuple[Model, Picture]:
     focus = foremost(loud, marked, MARKS)
     title = f"{names[0]} and {names[1]}"
     return joined, Picture(
-        title, facts, MARKS, marked, {n: tuple(it) for n, it in said.items()}, {}, focus, tuple(general)
+        title, sentences, MARKS, marked, {n: tuple(it) for n, it in said.items()}, {}, focus, tuple(general)
     )
 
 

@@ -290,11 +290,9 @@ def _why(comparison: Comparison) -> list[str]:
         made += _told(search.witness, comparison.demanded)
     elif search is not None:
         reason = f" ({search.reason})" if search.reason else ""
-        made.append(
-            f"searched {search.tried} inputs on the machine, the models were alike{reason}"
-            if search.tried
-            else f"searched nothing{reason}"
-        )
+        both = f", both stuck on {search.stuck}" if search.stuck else ""
+        alike = f"{search.tried} inputs on the machine, the models were alike{both}"
+        made.append(f"searched {alike if search.tried else 'nothing'}{reason}")
     return made
 
 

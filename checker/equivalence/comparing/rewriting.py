@@ -93,9 +93,9 @@ class _Rewriting:
                 made = replacement(TableView(normal, self.prover, right), match)
             except Unfit:
                 continue
-            values = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
-            if values is not None:
-                return Firing(pattern.rule.name, strength, application, values, _facts(match))
+            rewritten = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
+            if rewritten is not None:
+                return Firing(pattern.rule.name, strength, application, rewritten, _facts(match))
         return None
 
     def _covered(self, view: View, match: Match) -> bool:

@@ -50,12 +50,13 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The outcome. tried: inputs on which both were run to the end or to the same end. reason: why nothing could be
-    run."""
+    """The outcome. stuck: how many of these got stuck in both. tried: inputs on which both were run to the end or to
+    the same end. reason: why nothing could be run."""
 
     witness: Witness | None
     tried: int
     reason: str = ""
+    stuck: int = 0
 
 
 def search(
@@ -69,7 +70,7 @@ def search(
     """Looks for an input on which the two differ. given: inputs of A that are fixed. strength: with REALS, a difference
     counts that no rounding explains; the first one in bits is kept otherwise."""
     deadline = time.monotonic() + seconds
-    tried, kept, reason = 0, None, ""
+    tried, stuck, kept, reason = 0, 0, None, ""
     for label, inputs in cases(models[0], given, sizes):
         if tried and time.monotonic() > deadline:
             break
@@ -85,6 +86,7 @@ def search(
             reason = reason or next(end for end in ends if isinstance(end, str))
             break
         tried += 1
+        stuck += all(isinstance(end, Stuck) for end in ends)
         found = _difference(ports, label, inputs, ends[0], ends[1])
         if found is None:
             continue
@@ -95,7 +97,7 @@ def search(
                 Witness(label, inputs, found.output, found.element, found.values, found.elements, beyond=True), tried
             )
         kept = kept or found
-    return Search(kept, tried, reason if not tried else "")
+    return Search(kept, tried, reason if not tried else "", stuck)
 
 
 def cases(
