@@ -25,6 +25,8 @@ ONNX_MODULES = {
     "semantics.model.loader.text",
     "semantics.model.loader.values",
     "semantics.model.type_protos",
+    # a model is written
+    "semantics.model.writing",
     # the machine as one of ONNX's backends
     "semantics.runtimes.backend",
     # inputs of a run in protobuf files
@@ -36,6 +38,7 @@ ONNX_MODULES = {
     "semantics.runtimes.engines.python_worker",
     "semantics.runtimes.engines.tapping",
     # random models, made and made small; the cases of the wheel
+    "checker.runtimes.bisection.changes",
     "checker.runtimes.conformance.known",
     "checker.runtimes.conformance.suites",
     "checker.runtimes.conformance.vectors",

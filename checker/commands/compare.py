@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, check_sizes, check_writable, deliver, size_option
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
-if TYPE_CHECKING:
-    from sonnx.semantics.model.graph import Model
-    from sonnx.semantics.runtimes.engines.protocol import Values
+from .cases import drawn_cases, drawn_option, inputs_option, stored
 
 
 @click.command()
@@ -27,21 +23,8 @@ if TYPE_CHECKING:
     help="machine, numpy, onnxruntime, onnxruntime-disabled, reference, backend:MODULE, or numpy:FILE.py with"
     " kernels of your own; twice. The machine is the first where one is named.",
 )
-@click.option(
-    "--inputs",
-    "--input",
-    "inputs",
-    multiple=True,
-    metavar="NAME=FILE",
-    help=".npy, .npz or .pb; FILE.npz alone: all; repeatable.",
-)
-@click.option(
-    "--random",
-    "seed",
-    type=click.IntRange(min=0),
-    metavar="SEED",
-    help="Draw the inputs that are not given; every second case has special values.",
-)
+@inputs_option
+@drawn_option
 @size_option
 @click.option("--cases", type=click.IntRange(min=1), default=1, show_default=True, help="How often to draw.")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
@@ -88,11 +71,11 @@ def compare(
     check_writable(output, graph)
     if graph is not None:
         check_installed()
-    model, inputs = _stored(model, inputs, seed)
+    model, inputs = stored(model, inputs, seed)
     first, second = engine(chosen[0]), engine(chosen[1])
     loaded = load(model)
     source = source_of(loaded, model)
-    drawn = list(_cases(loaded, inputs, seed, sizes, cases))
+    drawn = list(drawn_cases(loaded, inputs, seed, sizes, cases))
     with progress_bar() as bar:
         comparisons = judge(source, (first, second), drawn, lambda what: bar(what, 0, 0))
     named = [(it.name, it.version) for it in (first, second)]
@@ -109,40 +92,3 @@ def compare(
     verdicts = {case.verdict for case in comparisons}
     worst = next((v for v in (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE) if v in verdicts), Verdict.AGREE)
     sys.exit(EXIT[worst])
-
-
-def _stored(model: Path, inputs: tuple[str, ...], seed: int | None) -> tuple[Path, tuple[str, ...]]:
-    """The model and the inputs of a reproducer, where a folder is named."""
-    if not model.is_dir():
-        return model, inputs
-    given = model / "inputs.npz"
-    return model / "model.onnx", (str(given),) if given.exists() and not inputs and seed is None else inputs
-
-
-def _cases(
-    model: Model, inputs: tuple[str, ...], seed: int | None, sizes: dict[str, int], count: int
-) -> Iterator[tuple[str, Values]]:
-    """Names and inputs of the cases. Raises ModelError for inputs that do not fit the model, or each other."""
-    from sonnx.semantics.machine.files.numpy_files import named_inputs
-    from sonnx.semantics.machine.inputs import bound_inputs, declared_inputs, random_inputs
-    from sonnx.semantics.model.path import quote
-
-    from ..runtimes.differential.special_values import with_special_values
-
-    given = named_inputs(model, inputs)
-    if seed is None:
-        missing = [name for name, (_, _, needed) in declared_inputs(model).items() if needed and name not in given]
-        if missing:
-            said = f"no value is given for {quote(missing[0])}"
-            raise click.UsageError(f"{said}: name a file with --input, or --random SEED")
-        yield "the given inputs" if given else "no inputs", given
-        return
-    for number in range(count):
-        drawn, open_sizes = random_inputs(model, seed + number, given, sizes)
-        bound_inputs(model, {**given, **drawn})
-        ones = f", with size 1 for {', '.join(open_sizes)}" if open_sizes else ""
-        label = f"seed {seed + number}{ones}"
-        if number % 2:
-            yield f"{label}, special values", {**given, **with_special_values(drawn, seed + number)}
-        else:
-            yield label, {**given, **drawn}

@@ -96,6 +96,8 @@ def _lines(judgement: Judgement) -> Iterator[str]:
     last = "" if judgement.first == judgement.last else f"..{judgement.last}"
     title = f"{judgement.operator}-{judgement.first}{last}"
     scope = "for every rank" if judgement.bound == "" else f"{judgement.paths} instances"
+    if judgement.bound == "" and judgement.met:
+        scope += f" (met at {', '.join(judgement.met)} only)"
     yield f"{title:<32} {judgement.verdict:<10} {judgement.proved:>6} proved, {scope}"
     if judgement.bound:
         yield f"  0 to 4 axes and short lists only; for every rank not proved: {judgement.bound}"

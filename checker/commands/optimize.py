@@ -37,9 +37,15 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Stored values that are inputs too, so that a caller may override them, become fixed, and no inputs.",
 )
+@click.option(
+    "--opset",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Raise the model to this operator set of ONNX first, by rewrites too; most rewrites are about newer ones.",
+)
 @click.option("--report", type=PATH, metavar="FILE.json", help="Write what was done: rule, place, tensors.")
 def optimize(
-    model: Path, output: Path, strength: str, rules: str | None, fixed: bool, report: Path | None
+    model: Path, output: Path, strength: str, rules: str | None, fixed: bool, opset: int | None, report: Path | None
 ) -> None:
     """Write a model that means the same as MODEL, with fewer nodes.
 
@@ -53,7 +59,7 @@ def optimize(
     \b
     Examples:
       sonnx optimize model.onnx -o small.onnx
-      sonnx optimize model.onnx -o small.onnx --strength reals --report done.json
+      sonnx optimize model.onnx -o small.onnx --strength reals --opset 22 --report done.json
     """
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.model.writing import model_proto
@@ -67,7 +73,7 @@ def optimize(
     loaded = load(model)
     names = None if rules is None else [it.strip() for it in rules.split(",") if it.strip()]
     with progress_bar() as bar:
-        done = run(loaded, strength=strength, rules=names, fixed=fixed, progress=bar)
+        done = run(loaded, strength=strength, rules=names, fixed=fixed, opset=opset, progress=bar)
     output.write_bytes(model_proto(done.model).SerializeToString(deterministic=True))
     if report is not None:
         report.write_text(json.dumps(_data(model, output, done, strength), indent=2) + "\n", encoding="utf-8")

@@ -94,7 +94,7 @@ def products(sentence: str, statement: lemmas.Statement) -> Iterator[Goal]:
         forall(("p",), either(less(P, S), at_most(end, P), opposite(holds(at(C, P))), named(name, C, S, end, holds)))
         for name, holds, end in known
     )
-    unfolded = (*exceptions, _product(S, T), _product(0, T), _product(S, add(T, -1)), _product(0, add(T, -1)))
+    unfolded = (*exceptions, *(_product(start, add(T, -k)) for k in range(3) for start in (S, 0)))
     yield Goal(sentence, "base", (*unfolded, at_most(T, S)), statement(C, S, T))
     yield Goal(sentence, "step", (*unfolded, less(S, T), statement(C, S, add(T, -1))), statement(C, S, T))
 
@@ -290,3 +290,12 @@ def _sums() -> Iterator[Goal]:
     there, k = Term("second", (X, N)), Term("k")
     steps = forall(("x", "k"), either(opposite(both(within(k, N), reached(k))), both(within(there, N), reached(there))))
     yield Goal(sentence, "covered", (forall(("x",), found(N)), steps), covered)
+    yield from _equal_terms()
+
+
+def _equal_terms() -> Iterator[Goal]:
+    """rank(n): the sum of n terms each of which is x."""
+    sentence = "a sum of equal terms is so many times one of them"
+    times: Callable[[Int], Term] = lambda n: equal(_rank(n), multiply(X, n))  # noqa: E731
+    yield Goal(sentence, "base", (equal(_rank(0), 0),), times(0))
+    yield Goal(sentence, "step", (equal(_rank(add(N, 1)), add(_rank(N), X)), times(N)), times(add(N, 1)))

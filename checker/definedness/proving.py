@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path as File
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, Term
-from sonnx.semantics.operators.symbolic.definedness import Batch, Instance, Path, explore, instances
-from sonnx.semantics.operators.symbolic.numbers import equal, opposite
+from sonnx.semantics.operators.symbolic.definedness import RANKS, Batch, Instance, Path, explore, instances
+from sonnx.semantics.operators.symbolic.numbers import at_most, equal, opposite
 from sonnx.semantics.operators.symbolic.values import Obligation, Split
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Span
@@ -42,6 +42,8 @@ AXES = {
     "ai.onnx.ml::TreeEnsembleRegressor-3": 0,
 }
 """Definitions with too many cases for the solver, and for how many axes of an input it does them within minutes."""
+AT_ONCE = frozenset({"TfIdfVectorizer-9"})
+"""Those of them that it does where the numbers of axes are open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +68,7 @@ class Judgement:
     paths: the instances for which all requirements can hold together. cut: the lengths of lists of which only the least
     ones were tried. reason: why the definition was given up. most: the number of axes up to which it was tried.
     bound: why this is not shown for every number of axes and lists of every length, "" where it is; None if not tried.
+    met: the numbers of axes that the requirements admit, by name, where none of 5 or more is among them.
     """
 
     operator: str
@@ -79,13 +82,15 @@ class Judgement:
     reason: str = ""
     most: int | None = None
     bound: str | None = None
+    met: tuple[str, ...] = ()
 
     @property
     def verdict(self) -> str:
         """proved, refuted or not proved."""
         if any(finding.status == REFUTED for finding in self.findings):
             return REFUTED
-        return OPEN if self.findings or self.reason or not self.paths else PROVED
+        possible = self.paths or self.bound == ""
+        return OPEN if self.findings or self.reason or not possible else PROVED
 
 
 # ---- One definition ---------------------------------------------------------------------------
@@ -134,9 +139,15 @@ def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence
         paths += ended
     listed = tuple(findings.values())
     cut = tuple(sorted(prover.cut))
-    bound = None if chosen is not None else TOO_MANY if most is not None else bounded(judge_every(operator, prover))
     names = operator.name, operator.first, operator.last
-    return Judgement(*names, count, paths, proved, listed, cut, reason, most, bound)
+    judgement = Judgement(*names, count, paths, proved, listed, cut, reason, most)
+    if chosen is not None:
+        return judgement
+    if most is not None and f"{operator.name}-{operator.first}" not in AT_ONCE:
+        return replace(judgement, bound=TOO_MANY)
+    for_every = judge_every(operator, prover)
+    shown = proved or for_every.proved  # at no number of axes in turn where they are done at once
+    return replace(judgement, proved=shown, bound=bounded(for_every), met=for_every.met)
 
 
 TOO_MANY = "too many cases"
@@ -158,6 +169,7 @@ def judge_every(operator: CoreOperator, prover: Prover) -> Judgement:
     findings: dict[str, Finding] = {}
     paths = proved = 0
     certain = False
+    ends: list[Path] = []
     reason = ""
     try:
         for batch in explore(Instance(operator, {}, every=True), lambda path, split: cases(path, split, prover)):
@@ -167,7 +179,10 @@ def judge_every(operator: CoreOperator, prover: Prover) -> Judgement:
                     findings.setdefault(finding.name, finding)
             if any(f"{f.kind} {f.about}" not in LEFT for f in findings.values()):
                 break  # the others would take long, and would change nothing
-            if not certain and not batch.dead and batch.path.position == len(operator.statements):
+            if batch.dead or batch.path.position < len(operator.statements):
+                continue
+            ends.append(batch.path)
+            if not certain:
                 status = prover.ask(batch.path.facts, FALSE, batch.path.declared()).status
                 certain = status == "sat"
                 paths += status != "unsat"
@@ -176,7 +191,32 @@ def judge_every(operator: CoreOperator, prover: Prover) -> Judgement:
     if prover.cut:
         reason = reason or f"the shortest lists: {', '.join(sorted(prover.cut))}"
     listed = tuple(findings.values())
-    return Judgement(operator.name, operator.first, operator.last, 1, paths, proved, listed, (), reason)
+    met = () if reason or listed else admitted(ends, prover)
+    return Judgement(operator.name, operator.first, operator.last, 1, paths, proved, listed, (), reason, met=met)
+
+
+MANY = len(RANKS)
+"""More axes than are tried one after the other."""
+
+
+def admitted(ends: Sequence[Path], prover: Prover) -> tuple[str, ...]:
+    """The numbers of axes at which a definition can be used, for each name none of whose numbers is `MANY` or more."""
+    symbols = {name: arity for path in ends for name, (arity, _) in path.symbols.items()}
+    words = []
+    for name in sorted(name for name, arity in symbols.items() if name.startswith("axes.") and arity == 0):
+        axes = Term(name)
+        if any(_holds_with(path, at_most(MANY, axes), prover) for path in ends):
+            continue
+        few = [k for k in RANKS if any(_holds_with(path, equal(axes, k), prover) for path in ends)]
+        if few:
+            numbers = f"{few[0]}-{few[-1]}" if len(few) > 1 else str(few[0])
+            words.append(f"{numbers} axes of {name.removeprefix('axes.')}")
+    return tuple(words)
+
+
+def _holds_with(path: Path, fact: Term, prover: Prover) -> bool:
+    """The facts at the end of a path and this one can hold together, as far as instances of them say."""
+    return prover.possible((fact, *path.facts), path.declared(), grounds=True)
 
 
 def prove(batch: Batch, prover: Prover) -> Iterator[Finding | None]:

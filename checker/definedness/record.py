@@ -34,7 +34,8 @@ HEAD = f"""\
 #
 # ranks, for which numbers of axes and lengths of lists the verdict is shown:
 #   every   for all of them: they are open in the proof, as sizes and attributes are. What it takes from induction on
-#           lengths are the lemmas of semantics/operators/symbolic/lemmas.py, which induction.py proves
+#           lengths are the lemmas of semantics/operators/symbolic/lemmas.py, which induction.py proves. `met at 1-2
+#           axes of d` in the last column: what is required leaves no other numbers of axes, none of 5 or more
 #   0-4     for 0 to 4 axes, one after the other (fewer where `left` says so), and for short lists; nothing beyond
 # verdict:
 #   proved  every obligation is proved at each of these numbers of axes
@@ -47,8 +48,9 @@ HEAD = f"""\
 # where there are more than 125 combinations, so many that any three inputs have all that the requirements let them have
 # together.
 # digest: of the meaning with all that it uses. instances: at how many combinations of numbers of axes up to 4 all
-# requirements can hold together. left: what is left out, as said above; `short LIST`: of a list whose length data or
-# attributes decide the lengths up to 3 are tried, or the least that are possible.
+# requirements can hold together, 0 where the solver takes too long for one. left: what is left out, as said above;
+# `short LIST`: of a list whose length data or attributes decide the lengths up to 3 are tried, or the least that are
+# possible.
 """
 
 
@@ -117,6 +119,7 @@ def record(operator: CoreOperator, judgement: Judgement) -> Record | None:
     every = judgement.bound == ""
     few = [] if judgement.most is None or every else [f"axes > {judgement.most}"]
     listed = sorted({f"{finding.kind} {finding.about}" for finding in judgement.findings})
+    met = [f"met at {words}" for words in judgement.met] if every else []
     short = [] if every else sorted({f"short {_list(words)}" for words in judgement.cut})
     return Record(
         operator.name,
@@ -126,7 +129,7 @@ def record(operator: CoreOperator, judgement: Judgement) -> Record | None:
         "tested" if few else "listed" if listed else "proved",
         EVERY if every else FEW,
         judgement.paths,
-        (*few, *listed, *short),
+        (*few, *listed, *short, *met),
     )
 
 

@@ -213,7 +213,7 @@ class Prover:
         Asked of the facts about the symbols of the goal, of all facts at the indices of the goal, and of all facts,
         until one question is answered with no.
         """
-        for attempt in _attempts(facts, goal, symbols):
+        for attempt in attempts(facts, goal, symbols):
             answer = self._ask(attempt, goal, symbols)
             if answer.status == "unsat":
                 return answer
@@ -249,7 +249,7 @@ class Prover:
         return FALSE not in facts and self.ask(facts, FALSE, symbols).status != "unsat"
 
 
-def _attempts(facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> Iterator[Sequence[Term]]:
+def attempts(facts: Sequence[Term], goal: Term, symbols: Mapping[str, tuple[int, str]]) -> Iterator[Sequence[Term]]:
     """The choices of facts that are tried one after the other."""
     own = names(goal)
     if own:

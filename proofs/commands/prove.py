@@ -56,7 +56,6 @@ def prove(
     \b
     Examples:
       sonnx prove OutputsHaveValues
-      sonnx prove --no-gates
       sonnx prove --transforms TransposeTranspose
     """
     from sonnx.spec.library import specification

@@ -33,6 +33,13 @@ BYTES = Hints(
         "stays", "puts", "spares", "fills", "runs_stay", "same_place", "holds_values", "holds_runs",
     )
 )  # fmt: skip
+WITH_ROOM = Hints(
+    closed=(
+        *STEPS, "on_owned", "selects", "selects_end", "reads", "corresponds", "stays", "puts", "spares", "fills",
+        "runs_stay", "same_place", "holds_values", "holds_runs", "may_enter", "may_go_on", "may_leave", "is_over",
+        "is_begun",
+    )
+)  # fmt: skip
 SCRIPTS = (
     smt("OverTheSame"),
     smt("BegunTheSame"),
@@ -95,4 +102,24 @@ SCRIPTS = (
         Hints(introduce=("executes",), closed=("moves", "represents", "byte_step", "gives_free")),
     ),
     smt("OutputsInBytes", Hints(closed=("padded", "tidy", "starts"))),
+    smt("WrittenPuts", Hints(closed=("keeps", "in_region", "is_free"))),
+    smt("WrittenSpares", Hints(closed=("keeps", "in_region", "is_free"))),
+    smt("WrittenFills", Hints(closed=("keeps", "in_region"))),
+    smt("RoomIsWritten", Hints(closed=("has_room", "has_written", "puts", "spares", "fills"))),
+    smt("ReadAsIs"),
+    smt("StaysLeft", PLACES),
+    smt("SameCorresponds"),
+    smt("FiresWithRoom", WITH_ROOM),
+    smt("EntersWithRoom", WITH_ROOM),
+    smt("GoesOnWithRoom", WITH_ROOM),
+    smt("LeavesWithRoom", WITH_ROOM),
+    smt(
+        "StepHasBytes",
+        Hints(
+            closed=(
+                *STEPS, "represents", "byte_fires", "byte_enters", "byte_goes_on", "byte_leaves", "writes_bytes",
+                "has_room", "named", "runs_kept", "runs_kept_on", "runs_kept_below", "selects", "selects_end",
+            )
+        ),
+    ),
 )

@@ -1,11 +1,13 @@
-"""The types of G as ONNX protobuf types, and back."""
+"""The types of G as ONNX protobuf types, and back, and the values of attributes."""
 
 from __future__ import annotations
 
-from onnx import TensorShapeProto, TypeProto
+from collections.abc import Callable
+
+from onnx import AttributeProto, SparseTensorProto, TensorProto, TensorShapeProto, TypeProto
 
 from .elements import CODES
-from .graph import ValueType
+from .graph import Attribute, Constant, ValueType
 from .path import quote
 
 ELEMENT_CODES = {name: code for code, name in CODES.items()}
@@ -103,3 +105,32 @@ def spelled(type_: ValueType | None) -> str | None:
             return f"opaque({quote(type_.element)})" if type_.element else None
         case _:
             return None
+
+
+PutTensor = Callable[[Constant, TensorProto], None]
+PutSparse = Callable[[Constant, SparseTensorProto], None]
+
+
+def put_attribute(into: AttributeProto, attribute: Attribute, tensor: PutTensor, sparse: PutSparse) -> None:
+    """Writes the value of an attribute that holds no graph into a proto of its kind; tensor, sparse put constants."""
+    values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
+    if attribute.value is None:
+        return
+    match attribute.kind:
+        case "INT" | "FLOAT" | "STRING":
+            setattr(into, {"INT": "i", "FLOAT": "f", "STRING": "s"}[attribute.kind], values[0])
+        case "INTS" | "FLOATS" | "STRINGS":
+            getattr(into, attribute.kind.lower()).extend(values)
+        case "TENSOR" | "TENSORS":
+            for value in values:
+                if isinstance(value, Constant):
+                    tensor(value, into.t if attribute.kind == "TENSOR" else into.tensors.add())
+        case "SPARSE_TENSOR" | "SPARSE_TENSORS":
+            for value in values:
+                if isinstance(value, Constant):
+                    single = attribute.kind == "SPARSE_TENSOR"
+                    sparse(value, into.sparse_tensor if single else into.sparse_tensors.add())
+        case "TYPE_PROTO" | "TYPE_PROTOS":
+            for value in values:
+                if isinstance(value, ValueType):
+                    to_proto(value, into.tp if attribute.kind == "TYPE_PROTO" else into.type_protos.add())

@@ -5,51 +5,20 @@ Functions stay expanded. Names are kept, but where two tensors that can be seen 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 from ..errors import ModelError
-from .graph import Attribute, Constant, GraphId, Model, Node, TensorId, ValueType
+from .graph import Constant, GraphId, Model, Node, TensorId, ValueType
 from .path import quote
 from .schemas import since_version
 from .stored import array_of, raw_bytes
-from .type_protos import ELEMENT_CODES, to_proto
+from .type_protos import ELEMENT_CODES, put_attribute, to_proto
 
 LARGEST = (1 << 31) - (1 << 20)
 """The bytes that protobuf takes, with some room."""
-
-# ---- Attributes ---------------------------------------------------------------------------------
-
-PutTensor = Callable[[Constant, TensorProto], None]
-PutSparse = Callable[[Constant, SparseTensorProto], None]
-
-
-def put_attribute(into: AttributeProto, attribute: Attribute, tensor: PutTensor, sparse: PutSparse) -> None:
-    """Writes the value of an attribute that holds no graph into a proto of its kind; tensor, sparse put constants."""
-    values = attribute.value if isinstance(attribute.value, tuple) else (attribute.value,)
-    if attribute.value is None:
-        return
-    match attribute.kind:
-        case "INT" | "FLOAT" | "STRING":
-            setattr(into, {"INT": "i", "FLOAT": "f", "STRING": "s"}[attribute.kind], values[0])
-        case "INTS" | "FLOATS" | "STRINGS":
-            getattr(into, attribute.kind.lower()).extend(values)
-        case "TENSOR" | "TENSORS":
-            for value in values:
-                if isinstance(value, Constant):
-                    tensor(value, into.t if attribute.kind == "TENSOR" else into.tensors.add())
-        case "SPARSE_TENSOR" | "SPARSE_TENSORS":
-            for value in values:
-                if isinstance(value, Constant):
-                    single = attribute.kind == "SPARSE_TENSOR"
-                    sparse(value, into.sparse_tensor if single else into.sparse_tensors.add())
-        case "TYPE_PROTO" | "TYPE_PROTOS":
-            for value in values:
-                if isinstance(value, ValueType):
-                    to_proto(value, into.tp if attribute.kind == "TYPE_PROTO" else into.type_protos.add())
-
 
 # ---- The whole model ----------------------------------------------------------------------------
 

@@ -213,7 +213,10 @@ def render(context: click.Context, folder: Path, form: str) -> None:
     """
     from .. import parsed, project
     from ..library import specification
+    from ..pages import check_installed
 
+    if form == "html":
+        check_installed()
     folder.mkdir(parents=True, exist_ok=True)  # before the work: a folder that cannot be made is told at once
     texts = {**parsed.read_texts(), **project.texts()}
     if form == "html":

@@ -2,38 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
-import sonnx.checker.rechecker.inference as rechecker_inference
 from onnx import TensorProto, helper, numpy_helper
-from sonnx.semantics.facts.inference import model as claims
-from warm_inference import RECHECKERS_WORKER, WORKER, Server, asked
+from warm_fixtures import servers, shape_inference_is_warm
+
+__all__ = ["servers", "shape_inference_is_warm"]
+"""Fixtures of these folders."""
 
 FLOAT, BOOL = TensorProto.FLOAT, TensorProto.BOOL
 GRAPH_RULES = ("sonnx-2025-05", "sonnx-2025-04", "sonnx-2025-10")
-
-
-@pytest.fixture(scope="session")
-def servers() -> Iterator[list[tuple[ModuleType, Server]]]:
-    """One server for each worker of shape inference."""
-    made = [(claims, Server(WORKER)), (rechecker_inference, Server(RECHECKERS_WORKER))]
-    yield made
-    for _, server in made:
-        server.close()
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _shape_inference_is_warm(servers: list[tuple[ModuleType, Server]]) -> Iterator[None]:
-    """The processes that ask ONNX are forked, not started: see `warm_inference`. Tests of other folders start them."""
-    with asked(*servers):
-        yield
 
 
 def value(name: str, element: int = FLOAT) -> onnx.ValueInfoProto:

@@ -104,7 +104,7 @@ def test_two_runs_say_the_same() -> None:
     theory = Theory(specification())
 
     def once() -> list[tuple[str, list[tuple[str, str]], list[str]]]:
-        found = judging.judge(theory, ["Diamond"], judging.Options(jobs=2))
+        found = judging.judge(theory, ["SameStart"], judging.Options(jobs=2))
         return [
             (it.result.stated.name, [(g.name, g.status) for g in it.gates], [n.status for n in it.needs])
             for it in found

@@ -8,7 +8,7 @@ from sonnx.proofs.encoding.folding import Bits, combined
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.model.elements import BITS
 from sonnx.spec.library import Specification, build, specification
-from sonnx.spec.parsed import read_texts
+from texts import few
 
 FEW = (2, 4, 6, 8, 16)
 """Widths that take a moment; the campaign asks all."""
@@ -36,7 +36,7 @@ def test_what_is_decoded_is_what_was_encoded_at_every_width_by_two_solvers() -> 
 
 def changed(old: str, new: str) -> Specification:
     """The specification with another text of part 3b."""
-    texts = read_texts()
+    texts = few()
     assert old in texts["3b-memory.sonnx"]
     return build({**texts, "3b-memory.sonnx": texts["3b-memory.sonnx"].replace(old, new)})
 

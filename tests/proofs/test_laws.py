@@ -119,11 +119,11 @@ def test_the_law_holds_on_the_shipped_examples(name: str) -> None:
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="the shared models are not at ../shared/models")
-@pytest.mark.parametrize("step", [pytest.param(3, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("step", [pytest.param(8, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
 @pytest.mark.parametrize("name", LAWS)
 def test_the_law_holds_on_the_shared_models(name: str, step: int) -> None:
-    """On every third model; on all in the campaign."""
-    assert len(shared(step)) > 10
+    """On every eighth model; on all in the campaign."""
+    assert len(shared(step)) > 5
     assert refuted(name, shared(step)) == []
 
 

@@ -22,7 +22,8 @@ from sampling import left
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.spec import cli
 from sonnx.spec.language.parse import parse
-from sonnx.spec.parsed import read_texts
+from sonnx.spec.language.syntax import File
+from sonnx.spec.parsed import read_texts, unit
 from sonnx.spec.render.site.examples import executor, read_examples
 from sonnx.spec.render.site.sessions import Session
 from texts import few
@@ -131,7 +132,7 @@ def test_an_unknown_command_is_answered_with_a_suggestion(capsys: pytest.Capture
     assert cli.run(["certifi"]) == 2
     assert capsys.readouterr().err == "error: no command 'certifi': did you mean 'certify'? (see sonnx --help)\n"
     assert cli.run(["zzz"]) == 2
-    assert "there are: bench, certify, " in capsys.readouterr().err
+    assert "there are: bench, bisect, certify, " in capsys.readouterr().err
 
 
 def test_an_unknown_option_is_a_usage_error_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -321,12 +322,15 @@ def test_shells_complete_commands_and_options(shell: str, here: str, shown: str)
 # ---- sonnx spec -------------------------------------------------------------------------------
 
 
-once = cache(parse)
+@cache
+def once(text: str, name: str) -> File:
+    """What a text of the package parses to, as it lies ready there; of another one, what it parses to."""
+    return unit(text, name).source() if read_texts().get(name) == text else parse(text, name)
 
 
 @pytest.fixture(autouse=True)
-def _a_text_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Parsing all texts takes seconds; the commands here do it from the same texts."""
+def _no_text_of_the_package_is_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parsing all texts takes seconds; test_parsed.py does it, and compares."""
     monkeypatch.setattr("sonnx.spec.language.parse.parse", once)
 
 

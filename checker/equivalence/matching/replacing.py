@@ -82,9 +82,9 @@ class _Emitting:
         count: int,
     ) -> tuple[Value, ...]:
         """Writes an application down; its outputs by name, of the shapes that its definition gives."""
-        in_force = self.view.version(name)
         wanted = meaning(name, version)
-        if in_force is None or not wanted.first <= in_force <= wanted.last:
+        in_force = self.view.version(wanted)
+        if in_force is None:
             raise Unfit(f"{name}-{version} is not in force in this graph")
         outputs = compose(name, version, inputs, attributes, span, scope, count)
         sources = tuple(self.reference(value) for value in inputs)

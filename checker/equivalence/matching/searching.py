@@ -134,8 +134,7 @@ def _attributes(view: View, pattern: Pattern, number: int, node: Node, bindings:
     """The attributes of a node are those that the pattern wants: bound, of a value that is to be compared, or usual."""
     wanted = pattern.applications[number]
     stated = view.attributes(node)
-    version = view.version(wanted.operator.name)
-    usual = usual_attributes(wanted.operator, version)
+    usual = usual_attributes(wanted.operator.name, view.since(node))
     if any(value is None for value in stated.values()):
         return False
     for name, core in wanted.attributes.items():
@@ -154,9 +153,9 @@ def _attributes(view: View, pattern: Pattern, number: int, node: Node, bindings:
     return all(same(value, usual.get(name)) for name, value in others)
 
 
-def usual_attributes(operator: CoreOperator, version: int | None) -> Mapping[str, AttributeData]:
-    """The defaults of the attributes of an operator."""
-    schema = schema_of(operator.name, operator.last if version is None else version)
+def usual_attributes(operator: str, version: int) -> Mapping[str, AttributeData]:
+    """The defaults of the attributes of an operator at a version."""
+    schema = schema_of(operator, version)
     found = {} if schema is None else {n: it.default for n, it in schema.attributes.items() if it.default is not None}
     return {name: value for name, it in found.items() if (value := plain(it)) is not None}
 

@@ -44,8 +44,11 @@ class View(Protocol):
     def stored(self, tensor: Tensor) -> bool:
         """True if a tensor has the same value in every run, which the graph holds."""
 
-    def version(self, operator: str) -> int | None:
-        """The version of an operator that is in force in this graph; None where there is none."""
+    def since(self, node: Node) -> int:
+        """The version of its operator that is in force at a node."""
+
+    def version(self, operator: CoreOperator) -> int | None:
+        """The version with which a node of this definition can be made here; None where another one is in force."""
 
     @property
     def facts(self) -> Facts:

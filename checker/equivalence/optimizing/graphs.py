@@ -59,6 +59,8 @@ class OpenModel:
         self.kept = frozenset(t for outputs in self.outputs for t in outputs)
         self.producers: dict[TensorId, tuple[NodeId, int]] = {}
         self.readers: dict[TensorId, dict[NodeId, None]] = {}
+        self.opsets: dict[str, int] = dict(model.opsets)
+        self.raising = False
         self._next = len(model.nodes)
         for n in self.nodes:
             self._enter(n)
@@ -94,9 +96,43 @@ class OpenModel:
             return None
         return specification().meanings.at(operator_name(node.domain, node.op_type), node.version)
 
+    def in_force(self, operator: str) -> int | None:
+        """The version of an operator that is in force in the model."""
+        domain, _, op_type = operator.rpartition("::")
+        return since_version(normal_domain(domain), op_type, self.opsets.get(normal_domain(domain)))
+
+    def is_in_force(self, n: NodeId) -> bool:
+        """The operator of a node has the same definition in the model's operator set, and the node that version."""
+        node = self.nodes[n]
+        name = operator_name(node.domain, node.op_type)
+        if node.domain or node.version is None:
+            return True
+        version = self.in_force(name)
+        meanings = specification().meanings
+        if version is None or meanings.at(name, version) is not meanings.at(name, node.version):
+            return False
+        if version != node.version or node.opset != self.opsets.get(""):
+            self.nodes[n] = replace(node, version=version, opset=self.opsets.get(""))
+        return True
+
     def stored(self, t: TensorId) -> bool:
         """A tensor has a stored value that no caller overrides."""
         return t in self.constants and t not in self.inputs
+
+    def decided(self, t: TensorId) -> bool:
+        """Stored values alone decide a tensor: it is one, or all that its node reads is decided."""
+        waiting, seen = [t], {t}
+        while waiting:
+            it = waiting.pop()
+            if self.stored(it):
+                continue
+            made = self.producers.get(it)
+            if made is None or self.nodes[made[0]].bodies:
+                return False
+            fresh = [s for s in self.nodes[made[0]].inputs if s is not None and s not in seen]
+            seen.update(fresh)
+            waiting += fresh
+        return True
 
     def live(self) -> Iterator[NodeId]:
         """The nodes, as they stand in their graphs."""
@@ -151,7 +187,7 @@ class OpenModel:
         domain, _, op_type = made.operator.rpartition("::")
         attributes = {name: stated(value) for name, value in made.attributes.items()}
         n, self._next = self._next, self._next + 1
-        opset = dict(self.model.opsets).get(normal_domain(domain))
+        opset = self.opsets.get(normal_domain(domain))
         self.nodes[n] = Node(
             near.name, near.path, near.graph, normal_domain(domain), op_type, "", opset, made.version,
             tuple(inputs), tuple(outputs), attributes, (), (), near.calls,
@@ -197,7 +233,9 @@ class OpenModel:
                     value_infos=infos,
                 )
             )
-        return replace(self.model, graphs=tuple(graphs), nodes=tuple(numbered), tensors=tuple(self.tensors))
+        opsets = tuple(self.opsets.items())
+        tensors = tuple(self.tensors)
+        return replace(self.model, graphs=tuple(graphs), nodes=tuple(numbered), tensors=tensors, opsets=opsets)
 
     def _ordered(self, graph: GraphId) -> tuple[NodeId, ...]:
         """The nodes of a graph, each behind those whose results it reads, otherwise as they stand."""
@@ -296,10 +334,16 @@ class GraphView:
         """A tensor has a stored value."""
         return self.open.stored(_number(tensor))
 
-    def version(self, operator: str) -> int | None:
-        """The version in force in the model."""
-        domain, _, op_type = operator.rpartition("::")
-        return since_version(normal_domain(domain), op_type, dict(self.open.model.opsets).get(normal_domain(domain)))
+    def since(self, node: object) -> int:
+        """The version in force at a node."""
+        return self.open.nodes[_number(node)].version or 0
+
+    def version(self, operator: CoreOperator) -> int | None:
+        """The version in force in the model, where it has this definition; while it is raised any, to be raised on."""
+        in_force = self.open.in_force(operator.name)
+        if in_force is not None and operator.first <= in_force <= operator.last:
+            return in_force
+        return operator.last if self.open.raising else None
 
     @property
     def facts(self) -> Facts:

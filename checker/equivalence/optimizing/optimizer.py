@@ -10,6 +10,8 @@ from random import Random
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import check_well_formed
 from sonnx.semantics.model.graph import Model, TensorId
+from sonnx.semantics.model.path import quote
+from sonnx.semantics.model.schemas import newest_opset
 from sonnx.spec.elaborate.core import CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
@@ -17,7 +19,7 @@ from sonnx.spec.terminal import Progress
 from ..matching.patterns import by_root, commutation
 from ..record import STRENGTHS, Proof, proofs
 from .graphs import OpenModel
-from .passes import Firing, dedupe, fold, prune, rewrite
+from .passes import Firing, dedupe, fold, prune, raised, rewrite
 
 GLOBAL = ("fold", "dedupe", "prune")
 LOCAL = ("rewrite",)
@@ -60,6 +62,7 @@ def optimize(
     rules: Sequence[str] | None = None,
     proved: Mapping[str, Proof] | None = None,
     fixed: bool = False,
+    opset: int | None = None,
     passes: Sequence[str] = ORDER,
     shuffled: int | None = None,
     progress: Progress | None = None,
@@ -68,10 +71,13 @@ def optimize(
 
     rules: the rewrites to use, by name, in this order; they are used wherever they stand. Without it all that are
     proved, where they leave fewer nodes to run. proved: in place of the record. fixed: stored values that a caller may
-    override are no inputs any more. shuffled: a seed for another order of the rules. Raises UnknownRule, and ModelError
-    for a model that is not well-formed.
+    override are no inputs any more. opset: the operator set of ONNX to which the model is raised first. shuffled: a
+    seed for another order of the rules. Raises UnknownRule, and ModelError for a model that is not well-formed or
+    cannot be raised.
     """
-    check_well_formed(model)
+    wrong = check_well_formed(model)
+    if wrong is not None:
+        raise ModelError(f"the model is not well-formed, so it has no runs to be kept: {wrong.message}")
     if fixed:
         model = with_fixed_values(model)
     known = proofs() if proved is None else proved
@@ -84,6 +90,8 @@ def optimize(
     before = sum(map(len, open_.members))
     log: list[Firing] = []
     left = MOST * max(before, 1)
+    if opset is not None:
+        _raise(open_, opset, strength, known, log)
     changed = True
     while changed:
         changed = False
@@ -101,6 +109,20 @@ def optimize(
     weakest = max(claims, key=STRENGTHS.index, default="exact")
     after = sum(map(len, open_.members))
     return Optimized(open_.closed(), weakest, tuple(log), before, after, left > 0)
+
+
+def _raise(open_: OpenModel, opset: int, strength: str, known: Mapping[str, Proof], log: list[Firing]) -> None:
+    """Raises the model. Raises ModelError where that is not possible."""
+    now = open_.opsets.get("")
+    if now is None or not now <= opset <= newest_opset():
+        raise ModelError(f"the model can be raised to an operator set from {now} to {newest_opset()}, not to {opset}")
+    left = raised(open_, by_root(selected(None, strength, known)), known, log.append, opset)
+    if left is not None:
+        node = open_.nodes[left]
+        raise ModelError(
+            f"{quote(node.path)} cannot be raised to operator set {opset}: no rewrite that is proved makes another"
+            f" version of {node.op_type}-{node.version}"
+        )
 
 
 def overridable(model: Model) -> tuple[TensorId, ...]:

@@ -75,6 +75,8 @@ def rewrite(
         if n not in open_.nodes:
             continue
         operator = open_.definition(n)
+        if all(open_.decided(t) for t in open_.nodes[n].inputs if t is not None):
+            continue  # folding computes it
         for pattern in patterns.get(operator, ()) if operator is not None else ():
             proof = proofs.get(pattern.rule.name)
             touched = None if proof is None else _fire(open_, n, pattern, commuting, proof, log, smaller=smaller)
@@ -105,7 +107,7 @@ def _fire(
         right = replacement(view, match)
     except Unfit:
         return None
-    if smaller and not _is_smaller(open_, match, right):
+    if smaller and not _is_smaller(open_, match, right) and not _is_spelled_out(open_, match, right):
         return None
     return _replace(open_, n, match, right, log)
 
@@ -128,11 +130,23 @@ def _is_smaller(open_: OpenModel, match: Match, right: Replacement) -> bool:
     made: list[bool] = []
     for node in right.nodes:
         stored = all(
-            made[it.node] if isinstance(it, Made) else it is None or (isinstance(it, int) and open_.stored(it))
+            made[it.node] if isinstance(it, Made) else it is None or (isinstance(it, int) and open_.decided(it))
             for it in node.inputs
         )
         made.append(stored)
     return made.count(False) < len(gone)
+
+
+def _is_spelled_out(open_: OpenModel, match: Match, right: Replacement) -> bool:
+    """The same operator on the same tensors, which states more attributes: each can be stated once."""
+    (n, *others), made = match.nodes, right.nodes
+    if others or len(made) != 1 or not isinstance(n, int):
+        return False
+    node = open_.nodes[n]
+    same = open_.definition(n) is match.pattern.applications[0].operator and made[0].version == node.version
+    name = made[0].operator == match.pattern.applications[0].operator.name
+    read = made[0].inputs == GraphView(open_, node.graph).inputs(n)
+    return same and name and read and made[0].attributes.keys() > node.attributes.keys()
 
 
 def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log: Log) -> list[NodeId] | None:
@@ -197,6 +211,39 @@ def _let_go(open_: OpenModel, root: NodeId, results: Sequence[TensorId]) -> None
 def _is_read(open_: OpenModel, n: NodeId) -> bool:
     written = [t for t in open_.nodes[n].outputs if t is not None]
     return any(open_.readers.get(t) or t in open_.kept for t in written)
+
+
+def raised(
+    open_: OpenModel,
+    patterns: Mapping[CoreOperator, Sequence[Pattern]],
+    proofs: Mapping[str, Proof],
+    log: Log,
+    opset: int,
+) -> NodeId | None:
+    """Raises the model to an operator set of ONNX by rewrites; a node that none of them raises, None without one.
+
+    A node whose operator has the same definition there stays as it is.
+    """
+    open_.opsets[""], open_.raising = opset, True
+    waiting = deque(open_.live())
+    try:
+        while waiting:
+            n = waiting.popleft()
+            if n not in open_.nodes or open_.is_in_force(n):
+                continue
+            operator = open_.definition(n)
+            for pattern in patterns.get(operator, ()) if operator is not None else ():
+                proof = proofs.get(pattern.rule.name)
+                alone = len(pattern.applications) == 1
+                fired = _fire(open_, n, pattern, (), proof, log, smaller=False) if proof is not None and alone else None
+                if fired is not None:
+                    waiting.extend(open_.live())
+                    break
+            else:
+                return n
+    finally:
+        open_.raising = False
+    return None
 
 
 # ---- Global: theorems of part 6 -------------------------------------------------------------------

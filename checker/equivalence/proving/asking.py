@@ -15,19 +15,20 @@ from sonnx.semantics.operators.symbolic.folds import STEP
 from sonnx.semantics.operators.symbolic.numbers import Int
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
-from ...smt.prover import Prover
+from ...smt.prover import Prover, attempts
 from ...smt.smtlib import QUANTIFIERS, question, relevant
 from ...smt.solver import Checked, Session
 
-TIMEOUT = 1.0
-"""Seconds for a question."""
+TIMEOUT = 20.0
+"""Seconds for a question; what ends it is this number of the solver's steps, which no load of the machine changes:"""
+EFFORT = 1_500_000
 SEEDS = (0, 1)
 
 Symbols = Mapping[str, tuple[int, str]]
 
-BOOLS = frozenset({"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"})
-REALS = frozenset({"e.real"})
-INTS = frozenset({"e.int", "e.place"})
+BOOLS = frozenset({"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"})
+REALS = frozenset({"@.real"})
+INTS = frozenset({"@.int", "@.place"})
 ATOMS = BOOLS | REALS | INTS
 """The heads of Bools and numbers over elements."""
 
@@ -57,7 +58,7 @@ class Atoms:
         if term.op not in ATOMS:
             return Term(term.op, tuple(map(self._plain, term.args)))
         holes: dict[Argument, int] = {}
-        body = self._holed(term, holes, frozenset())
+        body = self._opened(term, holes, frozenset())
         sort = "Bool" if term.op in BOOLS else "Real" if term.op in REALS else "Int"
         name = f"atom.{sha256(repr(body).encode()).hexdigest()[:24]}"
         self.symbols[name] = (len(holes), sort)
@@ -69,7 +70,10 @@ class Atoms:
             return term
         if self._is_whole(term) and not mentions(term, bound):
             return Term(f"hole.{holes.setdefault(term, len(holes))}")
-        if term.op == "e.read":
+        return self._opened(term, holes, bound)
+
+    def _opened(self, term: Term, holes: dict[Argument, int], bound: frozenset[str]) -> Term:
+        if term.op == "@.read":
             indices = (self._hole(part, holes, bound) for part in term.args[2:])
             return Term(term.op, (*term.args[:2], *indices))
         if term.op in QUANTIFIERS:
@@ -82,7 +86,11 @@ class Atoms:
 
     def _hole(self, part: Argument, holes: dict[Argument, int], bound: frozenset[str]) -> Argument:
         """A literal index is a number like any other: it gets a place of its own."""
-        return Term(f"hole.{holes.setdefault(part, len(holes))}") if isinstance(part, int) else self._holed(part, holes, bound)
+        return (
+            Term(f"hole.{holes.setdefault(part, len(holes))}")
+            if isinstance(part, int)
+            else self._holed(part, holes, bound)
+        )
 
     def _is_whole(self, term: Term) -> bool:
         """True of an integer, as far as head and declarations say."""
@@ -110,7 +118,8 @@ def steps_in(term: Argument) -> bool:
 @dataclass(slots=True)
 class Asker:
     """What facts entail. Answers are remembered by question; a question has a solver of its own, so that none rests on
-    what was asked before. asked: how many went to the solver.
+    what was asked before. asked: how many went to the solver. seen: the symbols of the cases of an instance, which
+    facts may mention before they are met again.
     """
 
     timeout: float = TIMEOUT
@@ -118,6 +127,7 @@ class Asker:
     atoms: Atoms = field(default_factory=Atoms)
     asked: int = 0
     session: Session = field(default_factory=Session)
+    seen: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> bool:
         """The facts entail the goal; False where it is not found out."""
@@ -131,7 +141,8 @@ class Asker:
     def _one(self, told: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
         if goal == TRUE or goal in told or FALSE in told:
             return True
-        self.atoms.declared = symbols
+        self.seen.update(symbols)
+        self.atoms.declared = symbols = self.seen
         denied = self.atoms.plain(goal)
         plain = relevant([self.atoms.plain(fact) for fact in told], denied)
         key = frozenset(plain), denied
@@ -142,18 +153,27 @@ class Asker:
     def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
         self.asked += 1
         linear = Linear()
-        text = "".join(question([linear.flat(f) for f in facts], linear.flat(goal), {**symbols, **linear.symbols()}))
-        answer = self.session.check(text, self.timeout)
+        flat = [linear.flat(fact) for fact in facts]
+        text = "".join(question(flat, linear.flat(goal), {**symbols, **linear.symbols()}))
+        answer = self.session.check(text, self.timeout, effort=EFFORT)
         if answer.status == "unsat":
             return True
         if answer.status == "sat" and not linear.products:
             return False
-        for seed in SEEDS:
-            prover = Prover(self.timeout, seed)
-            found = prover.ask(facts, goal, symbols)
-            if found.status != "unknown":
-                return found.status == "unsat"
+        for attempt in (*attempts(facts, goal, symbols), facts):
+            for seed in SEEDS:
+                found = self._checked(attempt, goal, symbols, seed)
+                if found.status == "unsat":
+                    return True
+                if found.status == "sat":
+                    break
+            if found.status == "sat" and attempt is facts:
+                return False
         return False
+
+    def _checked(self, facts: Sequence[Term], goal: Term, symbols: Symbols, seed: int) -> Checked:
+        text = "".join(question(facts, goal, symbols))
+        return Session().check(text, self.timeout, seed, effort=EFFORT)
 
     def model(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> Checked:
         """A counterexample of sizes, where the solver has one."""
@@ -171,7 +191,7 @@ class Linear:
 
     def symbols(self) -> Symbols:
         """The declarations."""
-        return {name: (0, "Int") for name in self.products.values()}
+        return dict.fromkeys(self.products.values(), (0, "Int"))
 
     def flat(self, term: Term) -> Term:
         """The formula with such numbers."""
@@ -185,7 +205,9 @@ class Linear:
             return term
         if term.op == "*":
             numbers = [part for part in term.args if isinstance(part, int)]
-            others = tuple(sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str))
+            others = tuple(
+                sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str)
+            )
             if len(others) > 1:
                 name = self.products.setdefault(Term("*", others), f"product!!{len(self.products)}")
                 return Term("*", (*numbers, Term(name))) if numbers else Term(name)

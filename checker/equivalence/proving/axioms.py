@@ -15,8 +15,9 @@ FLOATS = ("float16", "bfloat16", "float", "double")
 WHOLES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 NUMBERS = (*FLOATS, *WHOLES)
 
+WIDE = "64 bits are enough for a size, and for a product of different sizes"
 CONGRUENCE = "folds whose steps have equal terms are equal"
-COMMUTES = {"e+": "x + y = y + x", "e*": "x * y = y * x"}
+COMMUTES = {"@+": "x + y = y + x", "@*": "x * y = y * x"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +34,12 @@ class Law:
 
 
 def _num(term: Argument, *values: str) -> bool:
-    return isinstance(term, Term) and term.op == "e.num" and term.args[1] in values
+    return isinstance(term, Term) and term.op == "@.num" and term.args[1] in values
 
 
 def _times_one(term: Term) -> Term | None:
     match term:
-        case Term("e*", (_, Term() as a, Term() as b)):
+        case Term("@*", (_, Term() as a, Term() as b)):
             return b if _num(a, "1") else a if _num(b, "1") else None
         case _:
             return None
@@ -46,7 +47,7 @@ def _times_one(term: Term) -> Term | None:
 
 def _over_one(term: Term) -> Term | None:
     match term:
-        case Term("e/", (_, Term() as a, b)) if _num(b, "1"):
+        case Term("@/", (_, Term() as a, b)) if _num(b, "1"):
             return a
         case _:
             return None
@@ -54,7 +55,7 @@ def _over_one(term: Term) -> Term | None:
 
 def _less_zero(term: Term) -> Term | None:
     match term:
-        case Term("e-", (_, Term() as a, b)) if _num(b, "0"):
+        case Term("@-", (_, Term() as a, b)) if _num(b, "0"):
             return a
         case _:
             return None
@@ -62,7 +63,7 @@ def _less_zero(term: Term) -> Term | None:
 
 def _plus_negative_zero(term: Term) -> Term | None:
     match term:
-        case Term("e+", (_, Term() as a, Term() as b)):
+        case Term("@+", (_, Term() as a, Term() as b)):
             return b if _num(a, "-0.0") else a if _num(b, "-0.0") else None
         case _:
             return None
@@ -70,7 +71,7 @@ def _plus_negative_zero(term: Term) -> Term | None:
 
 def _plus_zero(term: Term) -> Term | None:
     match term:
-        case Term("e+", (_, Term() as a, Term() as b)):
+        case Term("@+", (_, Term() as a, Term() as b)):
             return b if _num(a, "0") else a if _num(b, "0") else None
         case _:
             return None
@@ -78,7 +79,7 @@ def _plus_zero(term: Term) -> Term | None:
 
 def _twice_negated(term: Term) -> Term | None:
     match term:
-        case Term("e.f", ("negative", _, Term("e.f", ("negative", _, Term() as a)))):
+        case Term("@.f", ("negative", _, Term("@.f", ("negative", _, Term() as a)))):
             return a
         case _:
             return None
@@ -86,15 +87,15 @@ def _twice_negated(term: Term) -> Term | None:
 
 def _squared(term: Term) -> Term | None:
     match term:
-        case Term("e.f", ("power", kind, Term() as a, b)) if _num(b, "2"):
-            return Term("e*", (kind, a, a))
+        case Term("@.f", ("power", kind, Term() as a, b)) if _num(b, "2"):
+            return Term("@*", (kind, a, a))
         case _:
             return None
 
 
 def _own_type(term: Term) -> Term | None:
     match term:
-        case Term("e.cast", (kind, own, Term() as a)) if kind == own:
+        case Term("@.cast", (kind, own, Term() as a)) if kind == own:
             return a
         case _:
             return None
@@ -102,39 +103,45 @@ def _own_type(term: Term) -> Term | None:
 
 def x(kind: str) -> Term:
     """Any element, for the statement of a law."""
-    return Term("e.read", (kind, "x"))
+    return Term("@.read", (kind, "x"))
 
 
 def y(kind: str) -> Term:
     """Another one."""
-    return Term("e.read", (kind, "y"))
+    return Term("@.read", (kind, "y"))
 
 
 def number(kind: str, value: str) -> Term:
     """A numeral."""
-    return Term("e.num", (kind, value))
+    return Term("@.num", (kind, value))
 
 
+SIGN = "0 < 1 / x where x is positive or 0.0, and no infinity"
 SOLVER = "the solver's floating-point numbers and bit vectors, for each type"
 MACHINE = "all elements of the types of 16 bits on the machine"
 
 LAWS: tuple[Law, ...] = (
-    Law("1 * x = x", NUMBERS, SOLVER, _times_one, lambda k: (Term("e*", (k, number(k, "1"), x(k))), x(k))),
-    Law("x / 1 = x", NUMBERS, SOLVER, _over_one, lambda k: (Term("e/", (k, x(k), number(k, "1"))), x(k))),
-    Law("x - 0 = x", NUMBERS, SOLVER, _less_zero, lambda k: (Term("e-", (k, x(k), number(k, "0"))), x(k))),
-    Law("x + -0.0 = x", FLOATS, SOLVER, _plus_negative_zero, lambda k: (Term("e+", (k, x(k), number(k, "-0.0"))), x(k))),
-    Law("x + 0 = x", WHOLES, SOLVER, _plus_zero, lambda k: (Term("e+", (k, x(k), number(k, "0"))), x(k))),
+    Law("1 * x = x", NUMBERS, SOLVER, _times_one, lambda k: (Term("@*", (k, number(k, "1"), x(k))), x(k))),
+    Law("x / 1 = x", NUMBERS, SOLVER, _over_one, lambda k: (Term("@/", (k, x(k), number(k, "1"))), x(k))),
+    Law("x - 0 = x", NUMBERS, SOLVER, _less_zero, lambda k: (Term("@-", (k, x(k), number(k, "0"))), x(k))),
+    Law(
+        "x + -0.0 = x", FLOATS, SOLVER, _plus_negative_zero,
+        lambda k: (Term("@+", (k, x(k), number(k, "-0.0"))), x(k)),
+    ),
+    Law("x + 0 = x", WHOLES, SOLVER, _plus_zero, lambda k: (Term("@+", (k, x(k), number(k, "0"))), x(k))),
     Law(
         "-(-x) = x", NUMBERS, SOLVER, _twice_negated,
-        lambda k: (Term("e.f", ("negative", k, Term("e.f", ("negative", k, x(k))))), x(k)),
+        lambda k: (Term("@.f", ("negative", k, Term("@.f", ("negative", k, x(k))))), x(k)),
     ),
     Law("power(x, 2) = x * x", FLOATS, MACHINE, _squared),
 )  # fmt: skip
 """The laws that are used as rewrites."""
 
 LISTED: Mapping[str, tuple[str, Callable[[str], tuple[Term, Term]] | None]] = {
-    COMMUTES["e+"]: (SOLVER, lambda k: (Term("e+", (k, x(k), y(k))), Term("e+", (k, y(k), x(k))))),
-    COMMUTES["e*"]: (SOLVER, lambda k: (Term("e*", (k, x(k), y(k))), Term("e*", (k, y(k), x(k))))),
+    COMMUTES["@+"]: (SOLVER, lambda k: (Term("@+", (k, x(k), y(k))), Term("@+", (k, y(k), x(k))))),
+    COMMUTES["@*"]: (SOLVER, lambda k: (Term("@*", (k, x(k), y(k))), Term("@*", (k, y(k), x(k))))),
+    WIDE: ("an assumption: below 2^48, since no memory has so many bytes", None),
+    SIGN: (SOLVER, None),
     CONGRUENCE: ("induction on the steps: a fold is a function of the terms of its steps in their order", None),
 }
 """The other laws, with how they are shown."""
@@ -165,10 +172,10 @@ def _simplified(term: Term, told: Told) -> tuple[Term, tuple[str, ...]]:
     own = _own_type(made)
     if own is not None:
         return own, tuple(used)
-    if made.op == "e.ite" and made.args[1] == made.args[2] and isinstance(made.args[1], Term):
+    if made.op == "@.ite" and made.args[1] == made.args[2] and isinstance(made.args[1], Term):
         return made.args[1], tuple(used)
-    if made.op in ("e*", "e/", "e-", "e+", "e.f"):
-        kind = str(made.args[1] if made.op == "e.f" else made.args[0])
+    if made.op in ("@*", "@/", "@-", "@+", "@.f"):
+        kind = str(made.args[1] if made.op == "@.f" else made.args[0])
         allowed = dict(told).get(kind, (kind,))
         for law in LAWS:
             found = law.apply(made)

@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.elements.terms import FREE
 from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
-from . import axioms, scalars
+from . import axioms, reals, scalars
 from .asking import Asker
+from .comparison import TRUTHS, is_element
 
 DEPTH = 60
 """So many alternatives are taken apart, one within the other."""
@@ -35,6 +37,7 @@ class Equality:
     index: tuple[Term, ...]
     laws: dict[str, None] = field(default_factory=dict)
     refined: bool = False
+    real: bool = False
     steps: int = 0
     kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
     reason: str = ""
@@ -57,7 +60,12 @@ class Equality:
         if _opens(left) or _opens(right):
             self._fail("an element that the text leaves open", left, right)
             return False
-        if self._alike(left, right, facts):
+        if self.real and top:
+            found = reals.same(self, left, right, facts)
+            if not found:
+                self._fail("not shown to be equal over the reals", left, right)
+            return found
+        if self.alike(left, right, facts):
             return True
         if scalars.decided(self, left, right, facts):
             return True
@@ -76,9 +84,11 @@ class Equality:
         self.laws.update(dict.fromkeys(used))
         return found
 
-    def _valued(self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]) -> Term:
+    def _valued(
+        self, term: Term, known: Mapping[tuple[str, str], list[tuple[Term, Term]]], facts: Sequence[Term]
+    ) -> Term:
         """The term with numerals for the elements that the facts say are these."""
-        if term.op == "e.read":
+        if term.op == "@.read":
             for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
                 pairs = zip(read.args[2:], term.args[2:], strict=True)
                 if self.entails(facts, both(*(equal(_int(a), _int(b)) for a, b in pairs))):
@@ -108,7 +118,7 @@ class Equality:
 
     # ---- The same head ------------------------------------------------------------------------
 
-    def _alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+    def alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The heads are the same, and the arguments."""
         if left.op != right.op or len(left.args) != len(right.args):
             return False
@@ -118,9 +128,9 @@ class Equality:
         return found
 
     def _same_arguments(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
-        if left.op == "e.fold":
+        if left.op == "@.fold":
             return self.same_fold(left, right, facts)
-        if left.op in ("e+", "e*") and left.args[0] == right.args[0]:
+        if left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0])):
             _, a, b = left.args
             _, c, d = right.args
             pairs = [((a, c), (b, d)), ((a, d), (b, c))]
@@ -131,6 +141,10 @@ class Equality:
                     return True
             return False
         return all(self.same_argument(x, y, facts) for x, y in zip(left.args, right.args, strict=True))
+
+    def _numbers(self, kind: str) -> bool:
+        """The type is one of those for which the laws are shown."""
+        return set(self.kinds.get(kind, (kind,))) <= set(axioms.NUMBERS)
 
     def same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
         """Arguments of two elements with one head: texts, numbers, conditions or elements."""
@@ -147,7 +161,9 @@ class Equality:
                 return False
             return self.same_truth(left, right, facts)
         if any(isinstance(part, Term) and part.op in REALS for part in (left, right)):
-            return self.entails(facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right))))
+            return self.entails(
+                facts, Term("r=", tuple(Term("to_real", (p,)) if isinstance(p, int) else p for p in (left, right)))
+            )
         found = self.entails(facts, equal(left, right))
         if not found:
             self.reason = self.reason or f"numbers are not shown to be equal: {shown(left)} and {shown(right)}"
@@ -170,17 +186,18 @@ class Equality:
 
     def same_fold(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """Folds with as many steps along each index, of which the same take part with the same terms."""
-        _, kind, steps, guard, body, start = left.args
-        name, other_kind, other_steps, other_guard, other_body, other_start = right.args
+        _, kind, _, _, _, start = left.args
+        name, other_kind, _, _, _, other_start = right.args
         if name != left.args[0] or kind != other_kind:
             return False
-        assert isinstance(steps, Term) and isinstance(other_steps, Term)
-        assert isinstance(guard, Term) and isinstance(other_guard, Term)
-        assert isinstance(body, Term) and isinstance(other_body, Term)
+        steps, guard, body = map(term_of, left.args[2:5])
+        other_steps, other_guard, other_body = map(term_of, right.args[2:5])
         half = len(steps.args) // 2
         if steps.args[:half] != other_steps.args[:half]:
             return False
-        if not all(self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)):
+        if not all(
+            self.same_argument(a, b, facts) for a, b in zip(steps.args[half:], other_steps.args[half:], strict=True)
+        ):
             return False
         ranged = [
             within(symbol, size)
@@ -204,17 +221,16 @@ class Equality:
 
     def _open(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The left element is open, at this index for itself: whatever the right one is, it may be."""
-        place = left.args[2:] if left.op == "e.free" else left.args[3:]
+        place = left.args[2:] if left.op == "@.free" else left.args[3:]
         if not self._own(place, facts):
             self._fail("an element that the text leaves open, perhaps for several places at once", left, right)
             return False
-        if left.op == "e.free":
-            if right.op != "e.free" or not self._own(right.args[2:], facts):
+        if left.op == "@.free":
+            if right.op != "@.free" or not self._own(right.args[2:], facts):
                 self.refined = True
             return True
-        _, one, other, *_ = left.args
-        assert isinstance(one, Term) and isinstance(other, Term)
-        if right.op == "e.one" and self._own(right.args[3:], facts):
+        one, other = map(term_of, left.args[1:3])
+        if right.op == "@.one" and self._own(right.args[3:], facts):
             _, third, fourth, *_ = right.args
             for pair in ((one, third), (other, fourth)), ((one, fourth), (other, third)):
                 if all(self.same_argument(a, b, facts) for a, b in pair):
@@ -236,14 +252,23 @@ class Equality:
         return self.asker.entails((*facts, *there, same), goal, symbols)
 
 
+def term_of(argument: Argument) -> Term:
+    """The argument, which is a term. Raises InternalError for any other one."""
+    if isinstance(argument, Term):
+        return argument
+    raise InternalError(f"{argument!r} is no term")
+
+
 def _numerals(facts: Sequence[Term]) -> dict[tuple[str, str], list[tuple[Term, Term]]]:
     """The elements of inputs that are numbers other than 0, by type and input: equal to one, they are that one."""
     known: dict[tuple[str, str], list[tuple[Term, Term]]] = {}
     for fact in facts:
         match fact:
-            case Term("e=", (str() as kind, Term("e.read", (_, str() as name, *_)) as read, Term("e.num") as value)) | Term(
-                "e=", (str() as kind, Term("e.num") as value, Term("e.read", (_, str() as name, *_)) as read)
-            ) if value.args[1] not in ("0", "-0.0", "nan"):
+            case Term(
+                "@=", (str() as kind, Term("@.read", (_, str() as name, *_)) as read, Term("@.num") as value)
+            ) | Term("@=", (str() as kind, Term("@.num") as value, Term("@.read", (_, str() as name, *_)) as read)) if (
+                value.args[1] not in ("0", "-0.0", "nan")
+            ):
                 known.setdefault((kind, name), []).append((read, value))
             case _:
                 pass
@@ -254,36 +279,25 @@ def _int(argument: Argument) -> int | Term:
     return Term(argument) if isinstance(argument, str) else argument
 
 
-REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "e.real"})
-TRUTHS = frozenset(
-    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
-    | {"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"}
-)
-
-
-def is_element(term: Term) -> bool:
-    """True of a term that stands for an element."""
-    return term.op.startswith("e.") and term.op not in TRUTHS and term.op not in ("e.int", "e.real", "e.place") or (
-        term.op in ("e+", "e-", "e*", "e/")
-    )
+REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "@.real"})
 
 
 def _opens(term: Argument) -> bool:
     """Something in the term is open."""
-    return isinstance(term, Term) and (term.op in (*FREE, "e.unknown") or any(map(_opens, term.args)))
+    return isinstance(term, Term) and (term.op in (*FREE, "@.unknown") or any(map(_opens, term.args)))
 
 
 def _condition(term: Argument, *, top: bool = True) -> Term | None:
     """The condition of an alternative that no fold is around: it is taken apart."""
     if not isinstance(term, Term):
         return None
-    if term.op == "e.ite" or term.op == "ite":
+    if term.op == "@.ite" or term.op == "ite":
         condition = term.args[0]
         inner = _condition(condition)
         return inner if inner is not None else condition if isinstance(condition, Term) else None
-    if term.op in ("e.fold", "e.place", "forall", "exists", "e.cast") and not top:
+    if term.op in ("@.fold", "@.place", "forall", "exists", "@.cast") and not top:
         return None
-    if term.op in ("e.fold", "e.place", "forall", "exists"):
+    if term.op in ("@.fold", "@.place", "forall", "exists"):
         return None
     for part in term.args:
         found = _condition(part, top=False)
@@ -292,16 +306,16 @@ def _condition(term: Argument, *, top: bool = True) -> Term | None:
     return None
 
 
-def decided(term: Term, condition: Term, holds: bool) -> Term:  # noqa: FBT001 - a branch
+def decided(term: Term, condition: Term, holds: bool) -> Term:
     """The term where a condition holds, or does not."""
     found = _decided(term, condition, holds)
     return found if isinstance(found, Term) else term
 
 
-def _decided(term: Argument, condition: Term, holds: bool) -> Argument:  # noqa: FBT001
+def _decided(term: Argument, condition: Term, holds: bool) -> Argument:
     if not isinstance(term, Term) or not term.args:
         return term
-    if term.op in ("e.ite", "ite") and term.args[0] == condition:
+    if term.op in ("@.ite", "ite") and term.args[0] == condition:
         return _decided(term.args[1 if holds else 2], condition, holds)
     if term == condition:
         return TRUE if holds else FALSE
@@ -331,24 +345,24 @@ def shown(term: Argument, limit: int = 160) -> str:
 
 def _written(term: Argument) -> str:
     match term:
-        case Term("e.read", (_, name, *index)):
+        case Term("@.read", (_, name, *index)):
             return f"{name}[{', '.join(map(_written, index))}]"
-        case Term("e.num", (_, value)):
+        case Term("@.num", (_, value)):
             return str(value)
-        case Term("e+" | "e-" | "e*" | "e/" | "e<" | "e<=" | "e=" as op, (_, a, b)):
+        case Term("@+" | "@-" | "@*" | "@/" | "@<" | "@<=" | "@=" as op, (_, a, b)):
             return f"({_written(a)} {op[1:]} {_written(b)})"
         case Term("+" | "*" | "<=" | "=" | "div" | "mod" as op, args):
             return f"({f' {op} '.join(map(_written, args))})"
-        case Term("e.f", (name, _, *args)):
+        case Term("@.f", (name, _, *args)):
             return f"{name}({', '.join(map(_written, args))})"
-        case Term("e.fold", (name, _, _, _, body, _)):
+        case Term("@.fold", (name, _, _, _, body, _)):
             return f"{name}({_written(body)})"
-        case Term("e.ite" | "ite", (c, a, b)):
+        case Term("@.ite" | "ite", (c, a, b)):
             return f"(if {_written(c)} then {_written(a)} else {_written(b)})"
         case Term("not", (inner,)):
             return f"not {_written(inner)}"
         case Term(op, ()):
-            return op.removeprefix("size.").replace("len.", "length of ").replace("given.", "given ")
+            return op.removeprefix("dim.").replace("len.", "length of ").replace("given.", "given ")
         case Term(op, args):
             return f"{op}({', '.join(map(_written, args))})"
         case _:

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import Term
+from sonnx.semantics.operators.symbolic.elements.terms import Terms
 from sonnx.semantics.operators.symbolic.numbers import both, equal, within
 from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
 
-from . import witness
+from . import axioms, witness
 from .asking import Asker
 from .equality import Equality
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
@@ -29,7 +30,7 @@ class Found:
 
 @dataclass(slots=True)
 class Record:
-    """What was found out so far about a rule."""
+    """What was found out so far about a rule. real: over the reals, where nothing is rounded."""
 
     asker: Asker
     ranks: int = 0
@@ -39,6 +40,7 @@ class Record:
     reasons: dict[str, None] = field(default_factory=dict)
     cut: dict[str, None] = field(default_factory=dict)
     failed: list[Instance] = field(default_factory=list)
+    real: bool = False
 
 
 def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) -> Verdict:
@@ -46,6 +48,9 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
     start = time.monotonic()
     record = Record(Asker())
     strength, told = _proved(rule, record, most)
+    if not strength and rule.claim == "reals":
+        record = Record(record.asker, real=True)
+        strength, told = _proved(rule, record, most)
     verdict = Verdict(
         rule.name, rule.claim, PROVED if strength else OPEN, strength, record.ranks, most, record.instances, 0.0, told,
         tuple(record.reasons), tuple(record.laws), tuple(record.cut), asked=record.asker.asked,
@@ -60,7 +65,9 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
 def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
-    kinds = {f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()}
+    kinds = {
+        f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()
+    }
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
@@ -83,14 +90,18 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
         record.reasons["no instance is possible: the left side never has a value"] = None
         return "", ""
     told = "one by one" if typewise else "any"
-    return ("allowed" if record.refined else "exact"), told
+    return ("reals" if record.real else "allowed" if record.refined else "exact"), told
 
 
-def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record) -> tuple[bool, bool]:
+def _instance(
+    rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record
+) -> tuple[bool, bool]:
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
-        for case, found in explore(rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record.asker))):
+        for case, found in explore(
+            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
+        ):
             if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
                 continue  # the left side has no value there
             if found.reason:
@@ -106,9 +117,9 @@ def _instance(rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...
     return possible, True
 
 
-def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> Found:
+def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) -> Found:
     """A case: what the right side needs, then shapes and types, then elements."""
-    symbols = case.scope.run.symbols
+    symbols, asker = case.scope.run.symbols, record.asker
     for obligation in case.obligations:
         facts = (*case.scope.run.path, *obligation.facts)
         if not Equality(asker, symbols, ()).implied(facts, obligation.goal):
@@ -120,11 +131,14 @@ def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> F
     for port in case.left.operator.outputs:
         one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
         for name, left, right in _paired(port.name, one, other):
-            found = _tensor(name, left, right, case, kinds, asker)
+            found = _tensor(name, left, right, case, kinds, record)
             if found.reason:
                 return found
             refined = refined or found.refined
             laws |= dict.fromkeys(found.laws)
+    algebra = case.scope.run.algebra
+    if isinstance(algebra, Terms) and algebra.wide:
+        laws[axioms.WIDE] = None
     return Found("", refined=refined, laws=tuple(laws))
 
 
@@ -154,14 +168,14 @@ def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple
 
 
 def _tensor(
-    name: str, left: Value | None, right: Value | None, case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker
+    name: str, left: Value | None, right: Value | None, case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record
 ) -> Found:
     """An output: the same rank, sizes, type, and at each index the same element."""
     if not isinstance(left, Array) or not isinstance(right, Array):
         return Found(f"{name} is no tensor on both sides")
     if len(left.shape) != len(right.shape):
         return Found(f"{name} has {len(left.shape)} axes on the left and {len(right.shape)} on the right{_cases(case)}")
-    facts = case.facts
+    facts, asker = case.facts, record.asker
     for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
         if not asker.entails(facts, equal(a, b), case.scope.run.symbols):
             return Found(f"{name} has another size on axis {axis}{_cases(case)}")
@@ -180,7 +194,7 @@ def _tensor(
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
-    equality = Equality(asker, run.symbols, index, kinds=kinds)
+    equality = Equality(asker, run.symbols, index, kinds=kinds, real=record.real)
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:

@@ -140,8 +140,8 @@ class Witness:
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """verdict: proved, refuted or open. strength: of a proof. ranks: the combinations of numbers of axes that are
-    possible; instances: with types and cases. types: "any", or those that were taken one by one. reasons: why it is open.
-    axioms: the laws that the proof uses. cut: lists of which only the shorter ones were tried.
+    possible; instances: with types and cases. types: "any", or those that were taken one by one. reasons: why it is
+    open. axioms: the laws that the proof uses. cut: lists of which only the shorter ones were tried.
     """
 
     rule: str

@@ -9,25 +9,38 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 from sonnx.semantics.formulas.terms import FALSE, Argument, Term
 from sonnx.semantics.model.elements import BITS, limits
 
 from ...smt.solver import Session
-
-if TYPE_CHECKING:
-    from .equality import Equality
+from . import axioms
+from .comparison import Comparison
 
 FORMATS = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 """The bits of exponent and significand."""
 WHOLES = {
     kind: BITS[kind]
-    for kind in ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "int4", "uint4", "int2", "uint2")
+    for kind in (
+        "int8",
+        "int16",
+        "int32",
+        "int64",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "int4",
+        "uint4",
+        "int2",
+        "uint2",
+    )
     if kind in BITS
 }
-TIMEOUT = 4.0
-ATOMS = frozenset({"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"})
+TIMEOUT = 60.0
+EFFORT = 4_000_000
+"""Seconds and steps of the solver for a question; the steps are meant to end it."""
+ATOMS = frozenset({"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"})
 ROUNDED = {"round_even": "RNE", "round_down": "RTN", "round_up": "RTP"}
 
 
@@ -39,7 +52,7 @@ class Opaque(Exception):  # noqa: N818 - no error: the element is none that the 
 class Script:
     """A question under construction. same: whether two opaque elements are one."""
 
-    equality: Equality | None
+    equality: Comparison | None
     facts: tuple[Term, ...]
     lines: list[str] = field(default_factory=list)
     names: dict[Term, str] = field(default_factory=dict)
@@ -48,19 +61,19 @@ class Script:
     def element(self, term: Term) -> tuple[str, str]:
         """The text of an element and its type. Raises Opaque."""
         match term:
-            case Term("e.num", (str() as kind, str() as written)):
-                return _numeral(kind, written), kind
-            case Term("e+" | "e-" | "e*" | "e/" as op, (str() as kind, Term() as a, Term() as b)):
+            case Term("@.num", (str() as kind, str() as written)):
+                return numeral(kind, written), kind
+            case Term("@+" | "@-" | "@*" | "@/" as op, (str() as kind, Term() as a, Term() as b)):
                 return _arithmetic(op[1:], kind, self.element(a)[0], self.element(b)[0]), kind
-            case Term("e.ite", (Term() as condition, Term() as a, Term() as b)):
+            case Term("@.ite", (Term() as condition, Term() as a, Term() as b)):
                 (one, kind), (other, _) = self.element(a), self.element(b)
                 return f"(ite {self.truth(condition)} {one} {other})", kind
-            case Term("e.bit", (str() as kind, Term() as condition)) if kind == "bool":
+            case Term("@.bit", (str() as kind, Term() as condition)) if kind == "bool":
                 return self.truth(condition), kind
-            case Term("e.cast", (str() as kind, str() as own, Term() as a)):
+            case Term("@.cast", (str() as kind, str() as own, Term() as a)):
                 made = _cast(kind, own, self.element(a)[0]) if own in (*FORMATS, *WHOLES) else None
                 return (made, kind) if made is not None else (self.variable(term, kind), kind)
-            case Term("e.f", (str() as name, str() as kind, *args)):
+            case Term("@.f", (str() as name, str() as kind, *args)):
                 texts = [self.element(a)[0] for a in args if isinstance(a, Term) and _is_arithmetic(name, kind)]
                 made = _function(name, kind, texts) if len(texts) == len(args) else None
                 return (made if made is not None else self.variable(term, kind), kind)
@@ -73,7 +86,7 @@ class Script:
             return self.names[term]
         equality = self.equality
         for other, its in self.kinds.items() if equality is not None else ():
-            if equality is not None and its == kind and other.op == term.op and equality._alike(other, term, self.facts):
+            if equality is not None and its == kind and other.op == term.op and equality.alike(other, term, self.facts):
                 self.names[term] = self.names[other]
                 return self.names[term]
         name = self.names[term] = f"x{len(self.names)}"
@@ -90,19 +103,21 @@ class Script:
                 return f"({op} {' '.join(map(self.truth, args))})"
             case Term("iff", (a, b)):
                 return f"(= {self.truth(a)} {self.truth(b)})"
-            case Term("e<", (str() as kind, Term("e.num", (_, "0")), Term("e/", (_, Term("e.num", (_, "1")), Term() as a)))) if (
-                kind in FORMATS
-            ):
+            case Term(
+                "@<", (str() as kind, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))
+            ) if kind in FORMATS:
                 text = self.element(a)[0]
-                return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
-            case Term("e=" | "e<" | "e<=" as op, (str() as kind, Term() as a, Term() as b)):
+                if self.equality is not None:
+                    self.equality.laws[axioms.SIGN] = None
+                return positive(text)
+            case Term("@=" | "@<" | "@<=" as op, (str() as kind, Term() as a, Term() as b)):
                 return _relation(op[1:], kind, self.element(a)[0], self.element(b)[0])
-            case Term("e.is_nan" | "e.is_infinite" as op, (Term() as a,)):
+            case Term("@.is_nan" | "@.is_infinite" as op, (Term() as a,)):
                 text, kind = self.element(a)
                 if kind not in FORMATS:
                     raise Opaque
-                return f"({'fp.isNaN' if op == 'e.is_nan' else 'fp.isInfinite'} {text})"
-            case Term("e.truth", (Term() as a,)):
+                return f"({'fp.isNaN' if op == '@.is_nan' else 'fp.isInfinite'} {text})"
+            case Term("@.truth", (Term() as a,)):
                 return self.element(a)[0] if _kind_of(a) == "bool" else self.boolean(term)
             case Term():
                 return self.boolean(term)
@@ -117,13 +132,18 @@ class Script:
         return self.names[term]
 
 
+def positive(text: str) -> str:
+    """The condition that 1 divided by an element is greater than 0."""
+    return f"(and (fp.isPositive {text}) (not (fp.isInfinite {text})))"
+
+
 def _kind_of(term: Term) -> str:
     match term:
-        case Term("e.fold" | "e.best" | "e.f", (_, str() as kind, *_)):
+        case Term("@.fold" | "@.best" | "@.f", (_, str() as kind, *_)):
             return kind
-        case Term("e.one", (_, Term() as a, *_)):
+        case Term("@.one", (_, Term() as a, *_)):
             return _kind_of(a)
-        case Term("e.ite", (_, Term() as a, *_)):
+        case Term("@.ite", (_, Term() as a, *_)):
             return _kind_of(a)
         case Term(_, (str() as kind, *_)):
             return kind
@@ -141,7 +161,8 @@ def _sort(kind: str) -> str:
     raise Opaque
 
 
-def _numeral(kind: str, written: str) -> str:
+def numeral(kind: str, written: str) -> str:
+    """The text of a numeral. Raises Opaque."""
     if kind in FORMATS:
         size = "{} {}".format(*FORMATS[kind])
         special = {"nan": "NaN", "inf": "+oo", "-inf": "-oo", "-0.0": "-zero", "0": "+zero"}
@@ -164,7 +185,7 @@ def is_signed(kind: str) -> bool:
 
 def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op]} RNE {a} {b})"
+        return f"(fp.{ {'+': 'add', '-': 'sub', '*': 'mul', '/': 'div'}[op] } RNE {a} {b})"
     if kind in WHOLES:
         name = {"+": "bvadd", "-": "bvsub", "*": "bvmul", "/": "bvsdiv" if is_signed(kind) else "bvudiv"}[op]
         return f"({name} {a} {b})"
@@ -173,10 +194,10 @@ def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
 
 def _relation(op: str, kind: str, a: str, b: str) -> str:
     if kind in FORMATS:
-        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op]} {a} {b})"
+        return f"(fp.{ {'=': 'eq', '<': 'lt', '<=': 'leq'}[op] } {a} {b})"
     if kind in WHOLES:
         sign = "s" if is_signed(kind) else "u"
-        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op]} {a} {b})"
+        return f"({ {'=': '=', '<': f'bv{sign}lt', '<=': f'bv{sign}le'}[op] } {a} {b})"
     if op == "=":
         return f"(= {a} {b})"
     raise Opaque
@@ -230,8 +251,9 @@ def _function(name: str, kind: str, args: Sequence[str]) -> str | None:
         case "minimum" | "maximum":
             b = args[1]
             less = "fp.lt" if name == "minimum" else "fp.gt"
-            first = f"(or ({less} {a} {b}) (and (fp.eq {a} {b}) ({'fp.isNegative' if name == 'minimum' else 'fp.isPositive'} {a})))"
-            nan = _numeral(kind, "nan")
+            sign = "fp.isNegative" if name == "minimum" else "fp.isPositive"
+            first = f"(or ({less} {a} {b}) (and (fp.eq {a} {b}) ({sign} {a})))"
+            nan = numeral(kind, "nan")
             return f"(ite (or (fp.isNaN {a}) (fp.isNaN {b})) {nan} (ite {first} {a} {b}))"
         case _:
             return f"(fp.roundToIntegral {ROUNDED[name]} {a})"
@@ -263,21 +285,21 @@ def _quantified(term: Argument) -> bool:
     return isinstance(term, Term) and (term.op in ("forall", "exists") or any(map(_quantified, term.args)))
 
 
-def _refuted(script: Script, assertions: Sequence[str], timeout: float = TIMEOUT) -> bool:
+def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) -> bool:
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, *(f"(assert {a})" for a in assertions))) + "\n"
     if text not in _answers:
-        _answers[text] = Session().check(text, timeout).status
+        _answers[text] = Session().check(text, TIMEOUT, effort=effort).status
     return _answers[text] == "unsat"
 
 
-def decided(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
     """The solver shows that two elements are the same."""
     script = Script(equality, facts)
     try:
         (one, kind), (other, its) = script.element(left), script.element(right)
     except Opaque:
         return False
-    if kind != its or (one == other and one in script.names.values() and False):
+    if kind != its:
         return False
     if one == other:
         return True
@@ -286,18 +308,18 @@ def decided(equality: Equality, left: Term, right: Term, facts: tuple[Term, ...]
     return _refuted(script, (*_told(script, facts), f"(not (= {one} {other}))"))
 
 
-OPAQUE = frozenset({"e.read", "e.fold", "e.unknown"})
+OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})
 """Elements of which the solver knows nothing, so that two different ones are not the same but by facts."""
 
 
-def impossible(equality: Equality, facts: tuple[Term, ...]) -> bool:
+def impossible(equality: Comparison, facts: tuple[Term, ...]) -> bool:
     """The facts about elements contradict each other."""
     script = Script(equality, facts)
     told = _told(script, facts)
-    return bool(told) and _refuted(script, told, 1.0)
+    return bool(told) and _refuted(script, told, EFFORT // 8)
 
 
-def entailed(equality: Equality, facts: tuple[Term, ...], goal: Term) -> bool:
+def entailed(equality: Comparison, facts: tuple[Term, ...], goal: Term) -> bool:
     """Facts about elements entail a formula about elements."""
     if goal == FALSE or not _about_elements(goal) or _quantified(goal):
         return False
@@ -309,8 +331,8 @@ def entailed(equality: Equality, facts: tuple[Term, ...], goal: Term) -> bool:
     return _refuted(script, (*_told(script, facts), f"(not {text})"))
 
 
-def valid(left: Term, right: Term, timeout: float) -> str:
-    """What the solver says of the claim that two elements differ, for the validation of a law."""
+def differ(left: Term, right: Term, timeout: float = TIMEOUT) -> str:
+    """Whether two elements can differ, as the solver says: unsat, sat or unknown. For the validation of a law."""
     script = Script(None, ())
     one, other = script.element(left)[0], script.element(right)[0]
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, f"(assert (not (= {one} {other})))")) + "\n"

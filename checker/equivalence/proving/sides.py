@@ -14,7 +14,7 @@ from typing import TypeVar
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.operators.symbolic.definedness import opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
-from sonnx.semantics.operators.symbolic.elements.terms import Terms
+from sonnx.semantics.operators.symbolic.elements.terms import SIZE, Terms
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, equal, opposite
 from sonnx.semantics.operators.symbolic.statements import Meaning, asked, bind_shapes, composed, definition, perform
 from sonnx.semantics.operators.symbolic.values import (
@@ -77,12 +77,24 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Choices:
-    """What was decided, with the words for it. long: the list that was decided to be a long one."""
+    """What was decided, with the words for it. long: the list that was decided to be a long one;
+    before: the longer lists that are put off.
+    """
 
     decided: Mapping[Term, int | str | bool | None]
     facts: tuple[Term, ...] = ()
     words: tuple[str, ...] = ()
     long: str = ""
+    before: tuple[Longer, ...] = ()
+
+
+@dataclass(slots=True)
+class Longer:
+    """Cases with longer lists, which are tried where the short ones are impossible. spare: one of these is possible."""
+
+    subject: str
+    options: list[Choices]
+    spare: bool = False
 
 
 class Gone(Exception):  # noqa: N818 - no error: nothing is to be shown
@@ -92,30 +104,38 @@ class Gone(Exception):  # noqa: N818 - no error: nothing is to be shown
 def explore(
     rule: Rule, instance: Instance, asker: Asker, cut: dict[str, None], judge: Callable[[Case], T]
 ) -> Iterator[T]:
-    """The judgement of each case in which the left side has a value. cut: filled with the lists of which longer ones are
-    left out.
+    """The judgement of each case in which the left side has a value. cut: filled with the lists of which longer ones
+    are left out.
 
     Raises Bounded, InternalError for what cannot be evaluated.
     """
-    waiting = [Choices({})]
-    longer: list[Choices] = []
+    waiting: list[Choices | Longer] = [Choices({})]
+    asker.seen.clear()
     for _ in range(CASES):
-        if not waiting and longer:
-            waiting, longer = longer, []
         if not waiting:
             return
         choices = waiting.pop()
+        if isinstance(choices, Longer):
+            if choices.spare:
+                cut[choices.subject] = None
+            else:
+                waiting += choices.options
+            continue
         try:
             found = judge(_case(rule, instance, choices, asker))
         except Gone:
             continue
         except Split as split:
-            for option in _options(choices, split, asker):
-                (longer if option.long else waiting).append(option)
+            options = _options(choices, split, asker)
+            long = [option for option in options if option.long]
+            if long:
+                later = Longer(long[0].long, long)
+                waiting.append(later)
+                options = [replace(it, before=(*it.before, later)) for it in options if not it.long]
+            waiting += options
             continue
-        if longer:  # lists are longer only where short ones are impossible
-            cut |= dict.fromkeys(option.long for option in longer)
-            longer.clear()
+        for later in choices.before:
+            later.spare = True
         yield found
     raise Bounded(f"more than {CASES} cases")
 
@@ -131,7 +151,9 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
         return not asker.entails(known, opposite(both(*facts)), symbols)
 
     def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
-        return Choices({**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word))
+        return Choices(
+            {**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word), "", choices.before
+        )
 
     subject = shown(split.term)
     numbers = [c for c in split.candidates if type(c) is int]
@@ -149,8 +171,7 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
                 fact = equal(split.term, candidate)
                 if possible(fact):
                     it = chosen(candidate, (fact,), f"{subject} = {candidate}")
-                    stored = split.length and not split.term.op.startswith("len.") and candidate > LISTED
-                    found.append(replace(it, long=subject) if stored else it)
+                    found.append(replace(it, long=subject) if split.length and candidate > LISTED else it)
             case _:
                 found.append(chosen(candidate, (), f"{subject} = {candidate!r}"))
     if numbers and not split.length and not split.soft and possible(*outside):
@@ -231,7 +252,7 @@ def _tensor(
     facts: list[Term], algebra: Terms,
 ) -> Array:  # fmt: skip
     def size(word: str) -> Term:
-        symbol = f"size.{word.replace(chr(39), '.prime')}"
+        symbol = f"{SIZE}{word.replace(chr(39), '.prime')}"
         if symbol not in symbols:
             symbols[symbol] = (0, "Int")
             facts.append(at_most(0, Term(symbol)))

@@ -10,13 +10,13 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 from sonnx.semantics.errors import InternalError, Unsupported
-from sonnx.semantics.model.elements import FLOATS, INTEGERS, dtype_of
+from sonnx.semantics.model.elements import FLOATS, INTEGERS, dtype_of, element_of, limits
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs, Stuck
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.compiled.elements.ieee import IEEE
+from sonnx.semantics.operators.compiled.elements.exact import EXACT
+from sonnx.semantics.operators.compiled.elements.ieee import IEEE, ElementTable
 from sonnx.semantics.operators.compiled.terms import StuckError
 from sonnx.spec.elaborate.core import CoreOperator
-from sonnx.spec.language.syntax import Port
 
 from .rules import Instance, Rule, Witness, is_open, shapes, types
 from .sides import texts
@@ -28,7 +28,25 @@ MOST = 10
 SHAPES = 150
 """So many choices of sizes and attributes are tried, and for each so many choices of elements:"""
 FILLS = 24
-SPECIAL = ("0", "-0.0", "1", "-1", "2", "0.5", "-2.5", "3", "nan", "inf", "-inf", "1e-40", "3e38", "-3e38", "1e-45", "7", "0.1")
+SPECIAL = (
+    "0",
+    "-0.0",
+    "1",
+    "-1",
+    "2",
+    "0.5",
+    "-2.5",
+    "3",
+    "nan",
+    "inf",
+    "-inf",
+    "1e-40",
+    "3e38",
+    "-3e38",
+    "1e-45",
+    "7",
+    "0.1",
+)
 """Elements of floating-point types that are tried first; they are rounded to the type."""
 
 
@@ -57,9 +75,11 @@ def search(
 
 def _instances(rule: Rule, failed: Sequence[Instance], draw: random.Random) -> Iterator[Instance]:
     """Instances with types: those that failed again and again between others."""
-    every = [it for it in shapes(rule, 3)]
+    every = list(shapes(rule, 3))
     kinds = types(rule)
-    preferred = [chosen for chosen in kinds if set(chosen.values()) <= {"float", "int64", "int32", "float16", "bool", "double"}]
+    preferred = [
+        chosen for chosen in kinds if set(chosen.values()) <= {"float", "int64", "int32", "float16", "bool", "double"}
+    ]
     while True:
         for instance in failed or (None,):
             chosen = draw.choice(preferred or kinds) if kinds else {}
@@ -146,12 +166,11 @@ def _filled(data: Array, kind: str, draw: random.Random, round_: int) -> Array:
     elif kind == "bool":
         made = np.array([draw.random() < 0.5 for _ in range(n)], np.bool_)
     elif kind in INTEGERS:
-        info = np.iinfo(data.dtype) if data.dtype.kind in "iu" else None
-        wide = [int(info.min), int(info.max), int(info.max) - 1] if info is not None else [0]
-        low = info is None or info.min < 0
-        small = [0, 1, 2, 3, *([-1, -2] if low else [])]
+        least, most = map(int, limits(kind) or (0, 1))
+        wide = [least, most, most - 1]
+        small = [n for n in (0, 1, 2, 3, -1, -2) if least <= n <= most]
         choices = small if round_ % 3 else [*small, *wide]
-        made = np.array([draw.choice(choices) if round_ else 1 + k % 3 for k in range(n)]).astype(data.dtype)
+        made = np.array([draw.choice(choices) if round_ else min(most, 1 + k % 3) for k in range(n)]).astype(data.dtype)
     elif kind in FLOATS:
         with np.errstate(all="ignore"):
             if not round_:
@@ -174,8 +193,8 @@ def _filled(data: Array, kind: str, draw: random.Random, round_: int) -> Array:
 Result = Outputs | Stuck | None
 
 
-def run(operator: CoreOperator, given: Input) -> Result:
-    """What a side gives on the machine; None where the machine does not support it."""
+def run(operator: CoreOperator, given: Input, table: ElementTable = IEEE) -> Result:
+    """What a side gives on the machine, or without rounding by another table; None where there is no such value."""
     inputs = []
     for port in operator.inputs:
         if port.mark == "*":
@@ -184,11 +203,11 @@ def run(operator: CoreOperator, given: Input) -> Result:
             inputs.append(given.tensors.get(port.name))
     outputs = (True,) * len(operator.outputs)
     application = Application(operator.name, operator.first, tuple(inputs), given.attributes, outputs)
-    frame = [IEEE.enter(x) for x in inputs if x is not None]
-    frame += [x for _, x in sorted(given.attributes.items()) if isinstance(x, np.ndarray)]
     try:
+        frame = [table.enter(x) for x in inputs if x is not None]
+        frame += [x for _, x in sorted(given.attributes.items()) if isinstance(x, np.ndarray)]
         with np.errstate(all="ignore"):
-            return ieee.build(operator, application, [*frame, application.draw], IEEE)[1]
+            return ieee.build(operator, application, [*frame, application.draw], table)[1]
     except StuckError as error:
         return error.stuck
     except Unsupported:
@@ -214,6 +233,11 @@ def _differ(rule: Rule, template: Input, draw: random.Random, fills: int) -> Wit
             continue
         seen.add(key)
         given = Input(tensors, template.attributes)
+        if rule.claim == "reals":
+            found = _unequal(rule, given)
+            if found is not None:
+                return found
+            continue
         left = run(rule.left, given)
         if not isinstance(left, Outputs):
             if round_ > 7:
@@ -226,10 +250,35 @@ def _differ(rule: Rule, template: Input, draw: random.Random, fills: int) -> Wit
     return None
 
 
+def _unequal(rule: Rule, given: Input) -> Witness | None:
+    """The input, where the sides have different exact values, or the right one has none."""
+    left = run(rule.left, given, EXACT)
+    right = run(rule.right, given, EXACT) if isinstance(left, Outputs) else None
+    if not isinstance(left, Outputs) or right is None:
+        return None
+    if isinstance(right, Stuck):
+        return _witness(given, "defined", f"undefined: {right.message}")
+    for position, port in enumerate(rule.left.outputs):
+        one, other = left.values[position], right.values[position]
+        if not isinstance(one, np.ndarray) or not isinstance(other, np.ndarray):
+            continue
+        if one.shape != other.shape:
+            return _witness(given, f"shape {list(one.shape)}", f"shape {list(other.shape)}", port.name)
+        for index in np.ndindex(one.shape):
+            if one[index] != other[index]:
+                told = f"exactly {one[index]}", f"exactly {other[index]}"
+                return _replayed(rule, _witness(given, *told, f"{port.name}{list(index)}"), given)
+    return None
+
+
+def _replayed(rule: Rule, found: Witness, given: Input) -> Witness | None:
+    """The witness, if the machine runs both sides on it."""
+    both = run(rule.left, given), run(rule.right, given)
+    return found if all(isinstance(it, Outputs) for it in both) else None
+
+
 def element_kind(data: Array) -> str:
     """The element type of a tensor."""
-    from sonnx.semantics.model.elements import element_of
-
     return element_of(data.dtype)
 
 
@@ -248,18 +297,16 @@ def _compared(rule: Rule, given: Input, left: Outputs, right: Outputs | Stuck) -
         for index in np.ndindex(one.shape):
             if free is not None and free[index]:
                 continue
-            if not same_element(one[index], other[index]):
+            if not same_element(np.asarray(one[index]), np.asarray(other[index])):
                 return _witness(given, str(one[index]), str(other[index]), f"{port.name}{list(index)}")
     return None
 
 
-def same_element(a: np.generic, b: np.generic) -> bool:
+def same_element(a: Array, b: Array) -> bool:
     """Two elements are one: one NaN, two zeros."""
-    if a != a and b != b:
-        return True
     if a.dtype == object:
         return bool(a == b)
-    return a.tobytes() == b.tobytes()
+    return bool(a != a and b != b) or a.tobytes() == b.tobytes()
 
 
 def _witness(given: Input, left: str, right: str, place: str = "") -> Witness:
@@ -270,8 +317,3 @@ def _witness(given: Input, left: str, right: str, place: str = "") -> Witness:
     }
     attributes = {name: value for name, value in given.attributes.items() if not isinstance(value, np.ndarray)}
     return Witness(inputs, attributes, left, right, place)
-
-
-def port_of(rule: Rule, name: str) -> Port:
-    """The port of a tensor."""
-    return next(it for it in rule.left.inputs if it.name == name.partition(".")[0])

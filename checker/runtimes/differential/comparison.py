@@ -325,7 +325,7 @@ def _examined(opened: _Opened, feeds: protocol.Values, specified: Specified, eve
         return Side(opened.engine.name, {}, failure=done)
     if specified.failure is not None:
         return Side(opened.engine.name, done)
-    whole = _against(specified.outputs, done)
+    whole = against(specified.outputs, done)
     if not every_node and whole and all(it.standing is Standing.EXACT for _, it in whole):
         return Side(opened.engine.name, done, whole=whole, settled=True)
     return _shown(opened, feeds, done, None, specified)
@@ -378,7 +378,7 @@ def _case(a: _Opened, b: _Opened, label: str, feeds: protocol.Values, tell: Tell
     first, second = _side(a, feeds, tell), _side(b, feeds, tell)
     if first.failure is not None or second.failure is not None:
         return CaseComparison(label, (first, second), (), (), *_failed(first, second))
-    outputs = _against(first.outputs, second.outputs)
+    outputs = against(first.outputs, second.outputs)
     if any(it.note for _, it in outputs) and draws_any(a.content):
         outputs = tuple((name, replace(it, note="")) for name, it in outputs)  # shapes may follow from a draw
     propagated = tuple(_propagated(first, second))
@@ -410,7 +410,7 @@ def _shown(
     _say(tell, f"the specification judges {name}")
     judged = judged_nodes(opened.content, known, specified)
     nodes = tuple(judged if specified is None else _up_to_divergence(judged))
-    changed = tuple((output, it) for output, it in _against(values, done) if it.standing is not Standing.EXACT)
+    changed = tuple((output, it) for output, it in against(values, done) if it.standing is not Standing.EXACT)
     if changed:
         _say(tell, f"the specification bounds the outputs of {name}")
     return Side(
@@ -419,7 +419,7 @@ def _shown(
         values=known,
         nodes=nodes,
         perturbed=changed,
-        whole=tuple(_whole(opened.content, feeds, done, [output for output, _ in changed], specified))
+        whole=tuple(judged_outputs(opened.content, feeds, done, [output for output, _ in changed], specified))
         if changed
         else (),
     )
@@ -432,25 +432,29 @@ def _up_to_divergence(nodes: Iterable[NodeJudged]) -> Iterator[NodeJudged]:
             return
 
 
-def _whole(
-    content: bytes, feeds: protocol.Values, done: protocol.Values, names: Sequence[str], specified: Specified | None
+def judged_outputs(
+    source: protocol.Source,
+    feeds: protocol.Values,
+    done: protocol.Values,
+    names: Sequence[str],
+    specified: Specified | None,
 ) -> Iterator[tuple[str, Judged]]:
-    """Outputs judged by what any execution of the model may give on these inputs."""
-    expected = chained(model_of(content), feeds) if specified is None else specified.chained
+    """Outputs judged by what any execution of the model may give on these inputs; none where that is not known."""
+    expected = chained(model_of(source), feeds) if specified is None else specified.chained
     if isinstance(expected, protocol.Failure):
         return
     for name in names:
         if name in expected.values and name in done:
             allowed = expected.allowed(name)
             judged = within(expected.values[name], done[name], allowed)
-            if judged.note and allowed is None and draws_any(content):
+            if judged.note and allowed is None and draws_any(source):
                 judged = Judged(undecided=1)  # the shape may follow from a draw
             yield name, judged
 
 
-def draws_any(content: bytes) -> bool:
+def draws_any(source: protocol.Source) -> bool:
     """True if a node of the model may draw random numbers, so that two runs of it may differ."""
-    return any(draws(operator_name(node.domain, node.op_type), node.version) for node in model_of(content).nodes)
+    return any(draws(operator_name(node.domain, node.op_type), node.version) for node in model_of(source).nodes)
 
 
 def _say(tell: Tell | None, what: str) -> None:
@@ -458,7 +462,8 @@ def _say(tell: Tell | None, what: str) -> None:
         tell(what)
 
 
-def _against(expected: protocol.Values, given: protocol.Values) -> tuple[tuple[str, Judged], ...]:
+def against(expected: protocol.Values, given: protocol.Values) -> tuple[tuple[str, Judged], ...]:
+    """Each output against the one of the same name, bit by bit."""
     lacking = Judged(note="one of the two gives no value")
     names = [name for name in given if name in expected] + [name for name in given if name not in expected]
     return tuple((name, compared(expected[name], given[name]) if name in expected else lacking) for name in names)

@@ -9,12 +9,13 @@ from typing import Final
 
 import numpy as np
 import onnx
+from google.protobuf.message import EncodeError
 from sonnx.semantics.errors import InternalError, ModelError, Unsupported
 from sonnx.semantics.machine.memory import type_of
 from sonnx.semantics.model.type_protos import to_proto
 from sonnx.semantics.model.values import Array, Value
 from sonnx.semantics.runtimes.engines.own import MachineSession
-from sonnx.semantics.runtimes.engines.protocol import Failure, Values
+from sonnx.semantics.runtimes.engines.protocol import Failure, Source, Values
 from sonnx.semantics.runtimes.engines.sources import model_of
 from sonnx.semantics.runtimes.engines.tapping import tapped
 
@@ -69,6 +70,16 @@ class _Search:
             return False
 
 
+def in_memory(source: Source) -> bytes:
+    """The model with all its weights. Raises ModelError for one that cannot be held as one text."""
+    if isinstance(source, bytes):
+        return source
+    try:
+        return onnx.load(source).SerializeToString()
+    except (EncodeError, ValueError, OSError) as error:
+        raise ModelError(f"the model cannot be made small ({type(error).__name__}: {error})") from None
+
+
 def _proto(case: Case) -> onnx.ModelProto:
     if not isinstance(case.source, bytes):
         raise TypeError("a case is reduced in memory")
@@ -81,7 +92,7 @@ def _proto(case: Case) -> onnx.ModelProto:
 def _fewer_nodes(case: Case, search: _Search) -> Case:
     """Single nodes first, then nodes left out one after the other, larger parts before smaller ones."""
     proto = _proto(case)
-    values = _values(case)
+    values = values_of(case)
     count = len(proto.graph.node)
     if values is None or count < 2:
         return case
@@ -104,7 +115,12 @@ def _fewer_nodes(case: Case, search: _Search) -> Case:
     return kept(case, tuple(chosen), values) or case
 
 
-def _values(case: Case) -> Values | None:
+def nodes_of(case: Case) -> list[onnx.NodeProto]:
+    """The nodes of the main graph."""
+    return list(_proto(case).graph.node)
+
+
+def values_of(case: Case) -> Values | None:
     """The machine's value for every tensor of the main graph; None where it is stuck."""
     values = MachineSession(model_of(case.source)).run_tapped(case.feeds)
     return None if isinstance(values, Failure) else {**values, **case.feeds}

@@ -20,8 +20,7 @@ from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensor
 from ...model import schemas
 from ...model.elements import elements, required
 from ...model.graph import Attribute, Constant, GraphId, Model, Node, NodeId, TensorId, ValueType
-from ...model.type_protos import ELEMENT_CODES, from_proto, to_proto
-from ...model.writing import put_attribute
+from ...model.type_protos import ELEMENT_CODES, from_proto, put_attribute, to_proto
 
 # The error text of onnx's strict shape inference, taken apart.
 # Nodes bear names of our own in the models that inference gets (`n12`), so a place in the text is exact: `(op_type:Add,

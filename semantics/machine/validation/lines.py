@@ -22,6 +22,8 @@ Object = dict[str, Json]
 
 VERSION: Final = 2
 _LONGEST: Final = 1 << 28  # bytes of a line
+_MOST: Final = ((b"[", 1 << 21), (b"{", 1 << 20), (b",", 1 << 22))
+"""How many lists, objects and parts a line may have: in memory each takes many times its bytes in the file."""
 _BLOCK: Final = 1 << 16
 _DEEPEST: Final = 32  # of types in types
 _SHOWN: Final = 100
@@ -119,8 +121,7 @@ class Lines:
         while text := self._file.readline(_LONGEST):
             number += 1
             content, stated = _parsed(text, f"{quote(str(self.path))}: line {number}")
-            chain = hashlib.sha256(f"{chain}\n{canonical(content)}".encode()).hexdigest()
-            yield Line(number, content, stated, chain)
+            yield Line(number, content, stated, _hash(chain, text, content, stated))
             chain = stated
 
     def _last_line(self) -> bytes:
@@ -140,6 +141,19 @@ class Lines:
         return text[text.rfind(b"\n", 0, len(text) - 1) + 1 :]
 
 
+def _hash(before: str, text: bytes, content: Object, stated: str) -> str:
+    """The hash of a line in its one spelling, which is taken from the text: all but the hash that it says."""
+    first = canonical({key: part for key, part in content.items() if key < "chain"})
+    start, said = len(first) - 1, f'"chain":{canonical(stated)}'
+    end = start + len(said) + int(len(first) > 2)  # with the comma before it
+    if len(first) == 2 and text[end : end + 1] == b",":
+        end += 1
+    found, whole = hashlib.sha256(f"{before}\n".encode()), memoryview(text)
+    found.update(whole[:start])
+    found.update(whole[end:-1])
+    return found.hexdigest()
+
+
 def canonical(content: Json) -> str:
     """JSON of one spelling: keys sorted, no blanks, ASCII."""
     return json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
@@ -153,12 +167,15 @@ def shown(content: Json) -> str:
 
 def _parsed(text: bytes, where: str) -> tuple[Object, str]:
     """A line without its hash, and that hash."""
+    if any(text.count(mark) > most for mark, most in _MOST):
+        raise ModelError(f"{where} has too many parts: at most 2**20 values of a line are read")
     try:
         content = json.loads(text, parse_float=_refused, parse_constant=_refused) if len(text) < _LONGEST else None
         if isinstance(content, dict):
-            spelled = canonical(content).encode("ascii") + b"\n"
+            spelled = canonical(content).encode("ascii")
             stated = content.pop("chain", None)
-            if spelled == text and isinstance(stated, str):
+            same = len(text) == len(spelled) + 1 and text.startswith(spelled) and text.endswith(b"\n")
+            if same and isinstance(stated, str):
                 return content, stated
     except (ValueError, RecursionError, UnicodeError):
         pass

@@ -4,6 +4,7 @@ Each line must say what follows from the lines before it and from the bytes that
 
     premises   the rule of part 3 that it names applies to its node, and what it reads has the values that were written
     bytes      what it writes is what the rule gives, bit for bit, recomputed from operands read in M
+    order      the node is the one that the schedule of the head chooses
     regions    bounded, aligned and disjoint of part 4; no initializer is freed, nothing freed is read (covered)
     nothing else changes: M has no bytes but those that the lines say, and every later operand is read from it
     hashes     each line has the hash of all lines before it, each value that of its bytes
@@ -29,13 +30,15 @@ from ...model.elements import Buffer
 from ...model.graph import Model, TensorId
 from ...model.path import quote
 from ...model.stored import array_of
-from ...operators.application import Meaning, initializers
+from ...operators.application import Meaning, Program, initializers
 from ...resources.process import OutOfBudget
 from . import lines as form
 from .ending import AS_DECLARED, END, Inputs, as_declared, ended
 from .layout import Memory, Region, is_value, to_bytes, to_value, type_of
 from .lines import Head, Json, Line, Lines, Placed, canonical, difference, shown, type_from_json, type_to_json
+from .order import SCHEDULE, Order
 from .rules import COVERED, FIRE, Frame, Refused, Result, State, Turn, node_path, reads, region, tensor_path, turn
+from .wellformed import broken
 
 SUFFIX: Final = ".values"
 _LONGEST: Final = 300  # characters of a part of a refutation
@@ -106,9 +109,12 @@ def validate(
 ) -> Valid | Refutation:
     """The verdict on a trace of a run of this model. budget: the bytes that M, and any value, may have.
 
-    Raises ModelError, of one line, for what is no trace of this version, one that was cut off or is of another model,
-    and for bytes that are not there.
+    Raises ModelError, of one line, for a model that is not well-formed, for what is no trace of this version, one that
+    was cut off or is of another model, and for bytes that are not there.
     """
+    wrong = broken(model)
+    if wrong:
+        raise ModelError(f"the model has no run: {wrong}")
     values = path.with_name(path.name + SUFFIX)
     with Lines(path) as lines:
         if not values.is_file():
@@ -133,6 +139,7 @@ class _Following:
         budget: int | None,
     ) -> None:
         self._lines, self._file, self._model, self._progress = lines, file, model, progress
+        self._meaning = meaning
         self._position = self._open = 0
         self._now = (BEGINNING, "")
         self._rest: Iterator[Line] = iter(lines)
@@ -156,6 +163,7 @@ class _Following:
         try:
             self._hashed(self._first)
             inputs = self._begin()
+            self._order = Order(self._head.schedule, Program(self._model, self._meaning, self._head.draws))
             for line in self._rest:
                 steps += 1
                 self._now = (str(line.content.get("rule", END)), str(line.content.get("node", "")))
@@ -241,6 +249,7 @@ class _Following:
         if made.leaves or made.again is not None:
             expected |= self._of_run(made)
         _same(content, expected)
+        self._in_order(made, number)
         self._advance(made)
         paths = [tensor_path(state, result.tensor) for result in made.results]
         if [entry.tensor for entry in writes] != paths:
@@ -252,6 +261,18 @@ class _Following:
             table[result.tensor] = self._written(entry, result)
         for address in freed:
             self._freed(rule, address)
+
+    def _in_order(self, made: Turn, number: int) -> None:
+        """The node is the one that comes next by the schedule; after the last one of a body that which holds it."""
+        state, frame = self._state, self._state.frames[-1]
+        if self._order.kind == "recorded":
+            return
+        chosen = self._order.next(frame.graph, lambda t: region(state, t) is not None, number - 1)
+        chosen = frame.holder if chosen is None else chosen
+        if chosen != made.node:
+            holds = "no node comes next" if chosen is None else f"{self._model.nodes[chosen].path} comes next"
+            raise Refused(made.rule, SCHEDULE, holds, self._model.nodes[made.node].path)
+        self._order.done(made, frame.graph)
 
     def _reads(self, made: Turn) -> Json:
         state = self._state
@@ -270,7 +291,7 @@ class _Following:
         frame = self._state.frames[-1]
         kept: list[Json] = []
         for row in frame.kept if made.leaves else ():
-            kept.append([None if where is None else dict(where.reference) for where in row])
+            kept.append([None if where is None else where.reference for where in row])
         return {"run": frame.prefix, "runs": frame.runs, "kept": kept}
 
     def _advance(self, made: Turn) -> None:

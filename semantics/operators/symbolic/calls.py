@@ -37,6 +37,7 @@ from .numbers import (
 from .values import (
     LENGTHS,
     Array,
+    Bounded,
     Dead,
     Element,
     ElementType,
@@ -251,6 +252,12 @@ def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         return reduce(
             lambda a, part: add(multiply(a, part[1]), part[0]), zip(index, shape, strict=True), cast("Int", 0)
         )
+    if scope.run.folded is not None:
+        from . import digits  # elements are seldom terms
+
+        known = digits.flattened(index, shape)
+        if known is not None:
+            return known
     return Term("flat", (*index, *shape)) if index else 0
 
 
@@ -263,15 +270,20 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         index, sizes = cast("tuple[Int, ...]", position.args[:half]), position.args[half:]
         if list(sizes) == shape:
             return index
-        contract(scope, span, equal(reduce(multiply, cast("tuple[Int, ...]", sizes)), _size(shape)), "unflatten")
+        as_many = equal(reduce(multiply, cast("tuple[Int, ...]", sizes)), _size(shape))
+        if scope.run.folded is not None and scope.knows(as_many):
+            from . import digits
+
+            # That an index is read says that no size is 0.
+            known = scope.under(*(at_most(1, n) for n in (*sizes, *shape) if not isinstance(n, str)))
+            return digits.converted(
+                index, cast("tuple[Int, ...]", sizes), shape, lambda a, b: a == b or known.knows(equal(a, b))
+            )
+        contract(scope, span, as_many, "unflatten")
     else:
         contract(scope, span, within(position, _size(shape)), "unflatten")
     if scope.run.whole:
-        indices: list[Value] = []
-        for size in reversed(shape):
-            indices.append(floor_mod(position, size))
-            position = floor_div(position, size)
-        return tuple(reversed(indices))
+        return _place_of(position, shape)
     parts = tuple(Term("unflat", (k, position, *shape)) for k in range(len(shape)))
     axiom(scope, both(*(within(p, n) for p, n in zip(parts, shape, strict=True))), assumed=True)
     return parts
@@ -316,8 +328,9 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
     """The elements as a list, of a tensor with an open number of elements where ranks are open."""
     size: Int
     read: rows.Entry
-    if isinstance(source, Array) and scope.run.every and len(source.shape) == 1 and isinstance(source.shape[0], Term):
-        size, read = source.shape[0], lambda k, here: source.read((k,), here)
+    if isinstance(source, Array) and scope.run.every and any(isinstance(extent, Term) for extent in source.shape):
+        array, size = source, _size(source.shape)
+        read = lambda k, here: array.read(_place_of(k, array.shape), here)  # noqa: E731
     elif isinstance(source, Field):
         field, axes = source, rows.length_of(source.shape)
         size = rows.product_of(field.shape, scope)
@@ -330,6 +343,15 @@ def _listed_row(source: Value, sort: str, scope: Scope) -> Row | None:
         return here.run.algebra.lift(sort, item, here) if isinstance(item, Element) else item
 
     return Row((rows.block(size, lifted, scope),))
+
+
+def _place_of(position: Int, shape: Sequence[Int]) -> tuple[Int, ...]:
+    """The index at a position among all, row-major."""
+    inner: list[Int] = []
+    for size in reversed(shape[1:]):
+        inner.append(floor_mod(position, size))
+        position = floor_div(position, size)
+    return (position, *reversed(inner)) if shape else ()
 
 
 def _values(arguments: Arguments, _span: Span, scope: Scope) -> Value:
@@ -516,16 +538,19 @@ def _einsum(part: Callable[[Labels, list[int]], Value]) -> Primitive:
     return found
 
 
-def _type_of(value: Value) -> ElementType:
+def _type_of(value: Value, scope: Scope) -> ElementType:
     """The type of a tensor; of a sequence or optional one that its entries give."""
     if type(value) is tuple:
-        return ElementType("_".join(("list", *(_type_of(item).name for item in value))))
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in value))))
+    if isinstance(value, Row):
+        parts = (part.entry(rows.PROBE, scope) if part.value is None else part.value for part in value.parts)
+        return ElementType("_".join(("list", *(_type_of(item, scope).name for item in parts))))
     return type_of(value)
 
 
 def _content(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
     (value,) = arguments
-    return value if type(value) is tuple else content(value)
+    return value if type(value) is tuple or isinstance(value, Row) else content(value)
 
 
 def _type_holding(word: str) -> Primitive:
@@ -545,7 +570,8 @@ def _map_of(arguments: Arguments, _span: Span, _scope: Scope) -> Value:
 
 SHAPES: Mapping[str, Primitive] = {
     "shape": _shape, "broadcast": _broadcast, "flatten": _flatten, "unflatten": _unflatten,
-    "values": _values, "rationals": _rationals, "type_of": lambda arguments, _span, _scope: _type_of(arguments[0]),
+    "values": _values, "rationals": _rationals,
+    "type_of": lambda arguments, _span, scope: _type_of(arguments[0], scope),
     "content": _content, "sequence_of": _type_holding("sequence"), "optional_of": _type_holding("optional"),
     "map_of": _map_of,
     "order": _order, "uniform": _drawn("uniform"), "normal": _drawn("normal"), "outcomes": _outcomes, "lower": _lower,

@@ -231,10 +231,12 @@ class Openings:
 
     def port(self, port: Port, least: int) -> Value:
         """An input."""
+        if is_map(self.operator, port):
+            return self.paired(port)
         if port.mark == "*":
-            return self.several(port, least)
+            return self.several(port, max(least, 1))
         if is_list(self.operator, port):
-            raise Bounded(f"{port.name} is a sequence, an optional or a map")
+            return self.several(port, 0)
         kind = ElementType(port.type)
         if port.shape is None:
             shape = self.shape(port.name)
@@ -269,8 +271,14 @@ class Openings:
         self.dimensions.add(code)
         return coded(code, length, sizes=True)
 
+    def paired(self, port: Port) -> tuple[Array, ...]:
+        """A map: its keys, and as many values."""
+        size = self.size(port.name)
+        sides = ((f"{port.name}.{k}", ElementType(f"{port.type}.{k}")) for k in range(2))
+        return tuple(Array(name, (size,), opaque(name, kind), kind) for name, kind in sides)
+
     def several(self, port: Port, least: int) -> Row:
-        """A variadic input: tensors of an open number, each of an open number of axes."""
+        """A variadic input, a sequence, an optional: tensors of an open number, each of an open number of axes."""
         name, kind = port.name, ElementType(port.type)
         if port.others or port.shape is not None:
             raise Bounded(f"{name} is a list of groups of tensors")
@@ -278,7 +286,7 @@ class Openings:
         length, code = (f"{word}.{name}" for word in ("axes", "shape"))
         self.symbols |= {length: (1, "Int"), code: (1, "Int")}
         p = Term("p")
-        self.facts += [at_most(max(least, 1), count), Term("forall", ("p", at_most(0, Term(length, (p,)))))]
+        self.facts += [at_most(least, count), Term("forall", ("p", at_most(0, Term(length, (p,)))))]
         self.facts.append(_all_sizes(("p", "k"), Term(code, (p,)), Term(length, (p,))))
         self.dimensions.add(Term(code))
 

@@ -29,6 +29,7 @@ from .values import (
     Open,
     Row,
     Scope,
+    TextSymbol,
     Value,
     arithmetic,
     branch,
@@ -36,6 +37,7 @@ from .values import (
     decide,
     demand,
     entries,
+    fixed_value,
     merge,
     negative,
     relate,
@@ -76,10 +78,19 @@ def _undefined(kind: str, span: Span, scope: Scope, about: str = "") -> Dead:
     return Dead()
 
 
+def _entries(value: Value, scope: Scope) -> tuple[Value, ...]:
+    """The entries of a list, also of one of an open length that a requirement fixes."""
+    if isinstance(value, Row) and isinstance(length := rows.length_of(value), Term):
+        count = fixed_value(scope, length)
+        if count is not None:
+            return tuple(rows.entry(value, k, scope) for k in range(count))
+    return entries(value, scope)
+
+
 ANSWERS: Answers[Scope, Value] = Answers(
     truth=lambda value: TRUE if value else FALSE,
     text=lambda value, scope: settle_text(scope, value),
-    entries=lambda value, _core, scope: entries(value, scope),
+    entries=lambda value, _core, scope: _entries(value, scope),
     below=lambda value, scope: range(settle(scope, whole(value), LENGTHS)),
     where=_where,
     primitive=calls.call,
@@ -187,6 +198,29 @@ def _ite(core: Core, scope: Scope) -> Value:
     condition, then, other = core.parts
     asked = truth(condition, scope)
     return branch(asked, lambda inner: evaluate(then, inner), lambda inner: evaluate(other, inner), scope)
+
+
+CASED = SYMBOLIC.rules["case"]
+"""The shared rule, for texts that are told apart by cases."""
+
+
+@rule("case")
+def _case(core: Core, scope: Scope) -> Value:
+    """An entry of a list of texts is told apart by its code: one value out of those of all arms, without cases."""
+    subject, *bodies = core.parts
+    if not scope.run.every or not isinstance(text := evaluate(subject, scope), TextSymbol) or text.code is None:
+        return CASED(core, scope)
+
+    def arm(position: int, here: Scope) -> Value:
+        if position == len(bodies):
+            raise _undefined("case", core.span, here, text.name)
+        body, labels = bodies[position], core.labels[position]
+        if not labels:
+            return evaluate(body, here)
+        same = either(*(relate("=", text, label, here) for label in labels))
+        return branch(same, lambda inner: evaluate(body, inner), lambda inner: arm(position + 1, inner), here)
+
+    return arm(0, scope)
 
 
 # ---- Arithmetic -------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from .numbers import (
     subtract,
     within,
 )
-from .rows import block, coded, cut, entry, flat, inside, joined, length_of, relate, sum_of, unit
+from .rows import block, coded, cut, entry, flat, inside, joined, length_of, named, probing, relate, sum_of, unit
 from .values import (
     Array,
     Bounded,
@@ -58,6 +58,7 @@ from .values import (
     merge,
     number,
     settle,
+    substituted,
     whole,
 )
 
@@ -320,7 +321,8 @@ def _as_term(it: Fold) -> Value | None:
     depth = sum(name.startswith(STEP) for name in it.scope.bound)
     names = tuple(f"{STEP}{depth + k}" for k in range(len(it.sizes)))
     it.scope.run.symbols |= dict.fromkeys(names, (0, "Int"))
-    symbols, env, rest = tuple(map(Term, names)), {}, list(map(Term, names))
+    symbols, rest = tuple(map(Term, names)), list(map(Term, names))
+    env: dict[Name, Value] = {}
     for axis in it.axes:
         env |= axis.env(rest[: len(axis.sizes)])
         del rest[: len(axis.sizes)]
@@ -336,8 +338,7 @@ def _as_term(it: Fold) -> Value | None:
         return None
     start = it.first()
     first = None if start is None else element(start, value.type, it.scope)
-    made = folded(it.name, symbols, it.sizes, guard, value, first, it.scope)
-    return made
+    return folded(it.name, symbols, it.sizes, guard, value, first, it.scope)
 
 
 def is_short(it: Fold) -> bool:
@@ -521,8 +522,15 @@ def _general(it: Fold) -> Value:
         return fresh(it.scope, it.name)
     if start is None:
         _demand_window(it, inner, symbols, in_range, guard)
+    winner = _winner(it)
+    if winner is not None:
+        symbols, in_range, guard, value = (winner.place,), winner.in_range, winner.guard, winner.value
+    if start is None:
         axiom(it.scope, both(in_range, guard), assumed=True)
         won: Term = TRUE
+    elif winner is not None:
+        won = winner.won
+        axiom(replace(it.scope, facts=()), either(opposite(won), both(in_range, guard)))
     else:
         won = fresh(it.scope, "won", "Bool")
         axiom(it.scope.under(won), both(in_range, guard))
@@ -536,6 +544,51 @@ def _general(it: Fold) -> Value:
     if it.scope.run.every and it.name in ("max", "min") and isinstance(merged, int | Term):
         _tell_best(it, merged)
     return merged
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The step that wins, named by what the range, the guard and, but for the last one, the terms say: the same step
+    wherever these are the same, a function of the indices that they mention.
+
+    won: there is a step. value: the term there.
+    """
+
+    place: Term
+    won: Term
+    in_range: Term
+    guard: Term
+    value: Value
+
+
+def _winner(it: Fold) -> Winner | None:
+    """The winner among the steps of one index; None where it depends on elements, or is no matter of one index."""
+    axis, *others = it.axes
+    if not it.scope.run.every or others or axis.vector or axis.split:
+        return None
+    (size,) = axis.sizes
+    probe, around = probing(it.scope)
+    run = it.scope.run
+    run.quiet += 1
+    try:
+        here = around.bind(axis.env([probe])).under(within(probe, size))
+        guard = it.holds(here)
+        value = it.evaluate(it.body, here.under(guard))
+        told: list[Argument] = [size, guard]
+        if it.name != "last":
+            if not isinstance(value, int | Term):
+                return None
+            told.append(value)
+        name, leaves = named(Term(it.name, tuple(told)), probe, it.scope)
+        place, won = Term(f"{it.name}.{name}", leaves), Term(f"won.{name}", leaves)
+        run.symbols |= {place.op: (len(leaves), "Int"), won.op: (len(leaves), "Bool")}
+        in_range, guard = within(place, size), substituted(guard, probe, place)
+        value = it.evaluate(it.body, it.scope.bind(axis.env([place])).under(in_range, guard))
+    except (Bounded, Dead):
+        return None
+    finally:
+        run.quiet -= 1
+    return Winner(place, won, in_range, guard, value)
 
 
 def _tell_best(it: Fold, best: Int) -> None:
@@ -656,6 +709,8 @@ def _demand_window(it: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: 
         _demand_step(it, symbols, in_range, guard)
         return
     witness = {symbol: _lowest(symbol, symbols, guard, scope) for symbol in symbols}
+    if len(symbols) == 1 and (passed := _passed(symbols[0], it.sizes[0], guard)) is not None:
+        witness = {symbols[0]: passed}
     env: dict[Name, Value] = {}
     rest = list(symbols)
     for axis in it.axes:
@@ -674,6 +729,19 @@ def _demand_window(it: Fold, inner: Scope, symbols: tuple[Term, ...], in_range: 
         goal = substitute_term(goal, symbol, Term(symbol.op))
     names = tuple(symbol.op for symbol in symbols)
     demand(scope, "window", it.span, Term("exists", (*names, goal)), stronger=placed)
+
+
+def _passed(symbol: Term, size: Int, guard: Term) -> Term | None:
+    """The position of the term with which a sum gets beyond a number, where the guard asks for a sum at most that."""
+    for part in guard.args if guard.op == "and" else (guard,):
+        match part:
+            case Term("<=", (Term(total, (*leaves, position)), int() | Term() as number)) if (
+                total.startswith("sum.") and position == symbol and not mentions_term(Term("", (number,)), symbol)
+            ):
+                return Term(f"step.{total.removeprefix('sum.')}", (*leaves, number, size))
+            case _:
+                pass
+    return None
 
 
 def _lowest(symbol: Term, symbols: tuple[Term, ...], guard: Term, scope: Scope) -> Int:

@@ -43,6 +43,9 @@ PRODUCTS: Mapping[str, Statement] = {
     "the product of one entry is the entry": lambda c, s, t: either(
         opposite(equal(t, add(s, 1))), equal(product(c, s, t), at(c, s))
     ),
+    "the product of two entries is that of the one and the other": lambda c, s, t: either(
+        opposite(equal(t, add(s, 2))), equal(product(c, s, t), multiply(at(c, s), at(c, add(s, 1))))
+    ),
     "a product of entries none of which is negative is not negative": lambda c, s, t: either(
         named("negative", c, s, t, lambda it: less(it, 0)), at_most(0, product(c, s, t))
     ),
@@ -167,6 +170,21 @@ def of_members(code: Term, length: Int) -> list[Term]:
             (x.op,),
             either(opposite(Term("member", (x, code))), both(within(where, length), equal(at(code, where), x))),
         ),
+    ]
+
+
+def of_sorted(code: Term, length: Int) -> list[Term]:
+    """What the contract of `sorted` says of a list: the entries are in ascending order, and each one stands in the one
+    list where in the other; `unsorted` and `placed` lead from the positions to each other.
+    """
+    q, r = Term("position!q"), Term("position!r")
+    ascending = Term("sorted", (code,))
+    before, behind = Term("unsorted", (code, q)), Term("placed", (code, q))
+    beyond, in_order = opposite(within(q, length)), at_most(at(ascending, q), at(ascending, r))
+    return [
+        forall((q.op, r.op), either(less(q, 0), less(r, q), at_most(length, r), in_order)),
+        forall((q.op,), either(beyond, both(within(before, length), equal(at(ascending, q), at(code, before))))),
+        forall((q.op,), either(beyond, both(within(behind, length), equal(at(code, q), at(ascending, behind))))),
     ]
 
 

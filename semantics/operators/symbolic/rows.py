@@ -346,27 +346,45 @@ PROBE = Term("probe")
 """The position at which an entry is written down for the code of its list."""
 
 
+def probing(scope: Scope) -> tuple[Term, Scope]:
+    """The probe, and the scope in which it stands for any position: within an entry that is written down itself another
+    one, so that the two positions are told apart.
+    """
+    probe, number = PROBE, 0
+    while probe.op in scope.bound:
+        number += 1
+        probe = Term(f"{PROBE.op}!{number}")
+    scope.run.symbols[probe.op] = (0, "Int")
+    return probe, replace(scope, bound=(*scope.bound, probe.op))
+
+
 def code_of(row: Row, scope: Scope) -> Term:
-    """The code of a list of integers."""
+    """The code of a list of integers: a function of the indices that its entries mention, and of the entries that are
+    told one by one.
+    """
     if len(row.parts) == 1 and row.parts[0].whole and row.parts[0].code is not None:
         return row.parts[0].code
-    scope.run.symbols[PROBE.op] = (0, "Int")
-    probing = replace(scope, bound=(*scope.bound, PROBE.op))
+    probe, there = probing(scope)
     written: list[Argument] = []
+    single: dict[Term, None] = {}
     for part in row.parts:
-        at = part.value if part.value is not None else part.entry(PROBE, probing)
+        at = part.value if part.value is not None else part.entry(probe, there)
         if not isinstance(at, int | Term):
             raise Bounded("a list of what is no integer, by which an element is read")
+        if part.value is not None and isinstance(at, Term) and named(at, probe, scope)[1]:
+            single.setdefault(at)
+            at = Term(f"_single{list(single).index(at)}")
         written += [part.length, at]
-    name, leaves = named(Term("row", tuple(written)), scope)
+    name, leaves = named(Term("row", tuple(written)), probe, scope)
+    leaves += tuple(single)
     scope.run.symbols[f"row.{name}"] = (len(leaves), "Int")
     return Term(f"row.{name}", leaves)
 
 
-def named(term: Term, scope: Scope) -> tuple[str, tuple[Term, ...]]:
+def named(term: Term, probe: Term, scope: Scope) -> tuple[str, tuple[Term, ...]]:
     """A name for what a term says at the probe, and the symbols that stand for indices in it."""
     leaves: dict[Term, None] = {}
-    key = repr(_abstracted(term, leaves, {}, scope))
+    key = repr(_abstracted(term, leaves, {probe.op: PROBE.op}, scope))
     return sha256(key.encode()).hexdigest()[:24], tuple(leaves)
 
 
@@ -413,7 +431,7 @@ def _abstracted(term: Argument, leaves: dict[Term, None], names: dict[str, str],
     if not term.args:
         if term.op in names:
             return Term(names[term.op])
-        if term != PROBE and (term.op in scope.bound or ("!" in term.op and _is_number(term, scope))):
+        if term.op in scope.bound or ("!" in term.op and _is_number(term, scope)):
             leaves.setdefault(term)
             return Term(f"_place{list(leaves).index(term)}")
     return Term(term.op, tuple(_abstracted(part, leaves, names, scope) for part in term.args))
@@ -490,7 +508,7 @@ def _stretch(part: Part, scope: Scope) -> Int:
     """The product of the entries of a part, as one of those of a stretch of the list that it is of."""
     code, start, length = part.code, part.start, part.length
     if code is None:
-        code, start = code_of(Row((part,)), scope), 0
+        code, start = linked(Row((part,)), scope), 0
     stop = add(start, length)
     scope.run.symbols |= dict.fromkeys(("product", *lemmas.EXCEPTIONS), (3, "Int"))
     made = Term("product", (code, start, stop))
@@ -502,12 +520,13 @@ def _stretch(part: Part, scope: Scope) -> Int:
     return made
 
 
-def sum_of(length: Int, read: Entry, scope: Scope) -> Term:
-    """The sum of terms that are integers, at the positions below a length."""
-    scope.run.symbols[PROBE.op] = (0, "Int")
-    probing = replace(scope, bound=(*scope.bound, PROBE.op))
-    told = whole(read(PROBE, probing.under(within(PROBE, length))))
-    name, leaves = named(Term("sum", (told,)), scope)
+def sum_of(length: Int, read: Entry, scope: Scope) -> Int:
+    """The sum of terms that are integers, at the positions below a length; of equal terms so many times one of them."""
+    probe, there = probing(scope)
+    told = whole(read(probe, there.under(within(probe, length))))
+    if not (isinstance(told, Term) and values.mentions(told, (probe.op,))):
+        return multiply(told, not_negative(length, scope))
+    name, leaves = named(Term("sum", (told,)), probe, scope)
     signs = {f"sum.{name}": 1, f"loss.{name}": 1, f"step.{name}": 2}
     scope.run.symbols |= {sign: (len(leaves) + more, "Int") for sign, more in signs.items()}
     total: Callable[[Int], Term] = lambda k: Term(f"sum.{name}", (*leaves, k))  # noqa: E731
@@ -515,7 +534,7 @@ def sum_of(length: Int, read: Entry, scope: Scope) -> Term:
     if (made := total(length)) not in scope.run.told:
         scope.run.told.add(made)
         step = Term(f"step.{name}", (*leaves, Term("position!x"), length))
-        for fact in lemmas.of_sum(total, lambda k: substitute_term(told, PROBE, k), length, loss, step):
+        for fact in lemmas.of_sum(total, lambda k: substitute_term(told, probe, k), length, loss, step):
             axiom(replace(scope, facts=()), fact)
     return made
 

@@ -27,17 +27,16 @@ class Selection:
 
 def selection(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) -> Selection:
     """The positions below a length, which is not negative, at which something holds."""
-    scope.run.symbols[rows.PROBE.op] = (0, "Int")
-    probing = replace(scope, bound=(*scope.bound, rows.PROBE.op))
+    probe, probing = rows.probing(scope)
     try:
-        told = holds(rows.PROBE, probing.under(within(rows.PROBE, length)))
+        told = holds(probe, probing.under(within(probe, length)))
     except Dead:
         told = FALSE
     if told == TRUE:
         return Selection(Row((rows.block(length, lambda k, _scope: k, scope),)), lambda k: k)
     if told == FALSE:
         return Selection(Row(()), lambda _k: 0)
-    sides = sorted((rows.named(side, scope), side) for side in (told, opposite(told)))
+    sides = sorted((rows.named(side, probe, scope), side) for side in (told, opposite(told)))
     (first, leaves), counted = sides[0]
     (name, _), _ = sides[0 if counted == told else 1]
     before: Callable[[Int], Int] = lambda k: Term(f"rank.{first}", (*leaves, k))  # noqa: E731
@@ -47,11 +46,11 @@ def selection(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) ->
     if Term("chosen", (code, length)) not in scope.run.told:
         scope.run.told.add(Term("chosen", (code, length)))
         inner = replace(scope, facts=())
-        for fact in lemmas.of_selection(code, length, rank, lambda k: values.substituted(told, rows.PROBE, k)):
+        for fact in lemmas.of_selection(code, length, rank, lambda k: values.substituted(told, probe, k)):
             axiom(inner, fact)
         for side, many in ((counted, before(length)), (opposite(counted), subtract(length, before(length)))):
             match side:
-                case Term("member", (position, Term() as listed)) if position == rows.PROBE:
+                case Term("member", (at, Term() as listed)) if at == probe and not values.mentions(listed, (at.op,)):
                     scope.run.symbols |= dict.fromkeys(("first", "second", "astray"), (2, "Int"))
                     axiom(inner, lemmas.of_distinct(listed, scope.run.lengths[listed], many, length))
                 case _:
@@ -75,17 +74,17 @@ def chosen(length: Int, holds: Callable[[Int, Scope], Term], entry: rows.Entry, 
 
 def _spared(length: Int, holds: Callable[[Int, Scope], Term], scope: Scope) -> Int | None:
     """The only position below a length at which something does not hold, where it is told to be one, or can be."""
-    scope.run.symbols[rows.PROBE.op] = (0, "Int")
+    probe, probing = rows.probing(scope)
     try:
-        told = holds(rows.PROBE, replace(scope, bound=(*scope.bound, rows.PROBE.op)).under(within(rows.PROBE, length)))
+        told = holds(probe, probing.under(within(probe, length)))
     except Dead:
         return None
     match told:
-        case Term("not", (Term("=", (left, right)),)) if rows.PROBE in (left, right) and left != right:
-            spared = right if left == rows.PROBE else left
+        case Term("not", (Term("=", (left, right)),)) if probe in (left, right) and left != right:
+            spared = right if left == probe else left
         case _:
             return None
-    if not isinstance(spared, int | Term) or (isinstance(spared, Term) and values.mentions(spared, (rows.PROBE.op,))):
+    if not isinstance(spared, int | Term) or (isinstance(spared, Term) and values.mentions(spared, (probe.op,))):
         return None
     there = within(spared, length)
     if rows.known(scope, there):
@@ -116,10 +115,9 @@ def among(item: Value, part: Part, scope: Scope) -> Term:
         return values.relate("=", item, part.value, scope)
     if part.ordered is not None:
         return values.member(item, part.ordered, scope)
-    probing = replace(scope, bound=(*scope.bound, rows.PROBE.op))
-    scope.run.symbols[rows.PROBE.op] = (0, "Int")
-    read = part.entry(rows.PROBE, probing)
-    if read == rows.PROBE and isinstance(item, int | Term):
+    probe, probing = rows.probing(scope)
+    read = part.entry(probe, probing)
+    if read == probe and isinstance(item, int | Term):
         return within(item, part.length)
     if not (isinstance(item, int | Term) and isinstance(read, int | Term)):
         return rows.somewhere(
@@ -142,9 +140,14 @@ def listed_in(item: Int, row: Row, scope: Scope) -> tuple[Term, Term]:
 
 def ordered(row: Row, scope: Scope) -> Row:
     """The entries in ascending order."""
-    code = Term("sorted", (rows.linked(row, scope),))
-    scope.run.symbols["sorted"] = (1, "Int")
+    listed = rows.linked(row, scope)
+    code = Term("sorted", (listed,))
+    scope.run.symbols |= {"sorted": (1, "Int"), "unsorted": (2, "Int"), "placed": (2, "Int"), "at": (2, "Int")}
     length = rows.length_of(row)
+    if code not in scope.run.told:
+        scope.run.told.add(code)
+        for fact in lemmas.of_sorted(listed, length):
+            axiom(replace(scope, facts=()), fact)
     read = lambda k, _scope: Term("at", (code, k))  # noqa: E731
     return Row((Part(length, read, None, code, 0, True, ordered=row),))
 

@@ -47,6 +47,7 @@ from .values import (
     Given,
     Listed,
     Name,
+    Part,
     Row,
     Scope,
     Split,
@@ -256,11 +257,13 @@ def _entries(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[
     sides = _sides(inner, kind)
     found = axes((place,), scope, evaluate)
     (length,) = demand_sizes(found, scope, meaning.dimensions)
-    made: Value
-    if isinstance(length, int) and (length <= ENTRIES or scope.run.whole):
+    sequence_made: Value
+    if scope.run.every:
+        sequence_made = _any_entry(name, length, sides, found, scope, meaning)
+    elif isinstance(length, int) and (length <= ENTRIES or scope.run.whole):
         at_each = (scope.bind({place.variable: k}) for k in range(length))
         rows = ([tensor(f"{name}.{k}", s, here, meaning, t) for s, t in sides] for k, here in enumerate(at_each))
-        made = tuple(_one_entry(row, kind) for row in rows)
+        sequence_made = tuple(_one_entry(row, kind) for row in rows)
     else:
         known = frozenset(scope.run.symbols)
         anyone, _, in_range = anywhere(found, scope)
@@ -270,8 +273,28 @@ def _entries(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[
             forms: tuple[Value, ...] = (_one_entry(row, kind),)
         except Dead:
             forms = ()
-        made = Listed(sequence if isinstance(sequence, ElementType) else kind, length, forms)
-    return scope, replace(meaning, outputs={**meaning.outputs, name: made})
+        sequence_made = Listed(sequence if isinstance(sequence, ElementType) else kind, length, forms)
+    return scope, replace(meaning, outputs={**meaning.outputs, name: sequence_made})
+
+
+def _any_entry(
+    name: str,
+    length: Int,
+    sides: Sequence[tuple[CoreStatement, ElementType]],
+    place: Sequence[Axis],
+    scope: Scope,
+    meaning: Meaning,
+) -> Row:
+    """A sequence where ranks are open: the obligations of any of its entries, which no definition reads."""
+    anyone, _, in_range = anywhere(place, scope)
+    for side, kind in sides:
+        with suppress(Dead):
+            made(name, side, anyone.under(in_range), meaning, kind)
+
+    def unread_entry(_position: Int, _scope: Scope) -> Value:
+        raise Bounded(f"an entry of the sequence {name}")
+
+    return Row((Part(length, unread_entry),))
 
 
 def _sides(statement: CoreStatement, kind: ElementType) -> list[tuple[CoreStatement, ElementType]]:
@@ -311,7 +334,7 @@ def _port(operator: CoreOperator, name: str) -> Port:
 
 def _result(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[Scope, Meaning]:
     value = evaluate(statement.body, scope)
-    if not isinstance(value, Array | Field | Listed | Unranked) and type(value) is not tuple:
+    if not isinstance(value, Array | Field | Listed | Unranked | Row) and type(value) is not tuple:
         raise InternalError(f"{statement.span}: no tensor, sequence or optional")
     return scope, replace(meaning, outputs={**meaning.outputs, statement.name: value})
 
@@ -363,8 +386,9 @@ def tensor(
         raise Bounded(f"{statement.span}: a tensor of an open number of axes in a list")
     shape = demand_sizes(found, scope, meaning.dimensions)
     if scope.run.whole or scope.run.lazy:
-        read = _placed(_by_name(body, found, scope.env, kind), scope) if scope.run.folded else _by_name(body, found, scope.env, kind)
-        return Array(name, shape, remembered(read), kind or ElementType(""))
+        read = _by_name(body, found, scope.env, kind)
+        placed = read if scope.run.folded is None else _placed(read, scope)
+        return Array(name, shape, remembered(placed), kind or ElementType(""))
     value = _anywhere(body, found, scope)
     if value is None or isinstance(value, Element):
         typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
@@ -556,7 +580,8 @@ def composed(
     stated: dict[str, Value | None] = {**defaults(operator, version), **attributes}
     several = any(port.mark == "*" for port in operator.outputs)
     spare = 0 if several else max(0, len(operator.outputs) - count)
-    inner = scope.among({**asked(operator, (True,) * count + (False,) * spare), **_types(operator, ports), **opening(operator, ports, stated)})
+    wanted = asked(operator, (True,) * count + (False,) * spare)
+    inner = scope.among({**wanted, **_types(operator, ports), **opening(operator, ports, stated)})
     inner = bind_shapes(operator, inner, span)
     dimensions = frozenset(size for value in ports.values() for size in _sizes(value))
     meaning = Meaning(operator, {}, assume, dimensions, span)

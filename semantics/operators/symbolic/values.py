@@ -747,7 +747,7 @@ def _text_code(value: Value, scope: Scope) -> Int | None:
 
 
 BOOLS = frozenset({"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"})
-BOOLS |= {"e=", "e<", "e<=", "e.truth", "e.is_nan", "e.is_infinite", "e.casts"}
+BOOLS |= {"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"}
 """The operators whose terms are Bools, those on elements that are terms included."""
 
 

@@ -1,8 +1,10 @@
 """The worker that runs onnxruntime. It runs under any Python that has numpy and onnxruntime, and imports nothing else.
 
-Requests: ("open", number, content or path, options), ("run", number, feeds), ("close", number). Answers: ("ok", what),
-("failed", kind, message). Values are as `remote.plain` writes them. Every element type goes through the bytes of an
-OrtValue, so that types which the Python interface of onnxruntime has no arrays for can be run too.
+Requests: ("open", number, content or path, options), ("run", number, feeds), ("close", number); ("optimize", content or
+path, options) for the model that the optimizers make and which of them ran; ("names",) for what the library may call
+its rules. Answers: ("ok", what), ("failed", kind, message). Values are as `remote.plain` writes them. Every element
+type goes through the bytes of an OrtValue, so that types which the Python interface of onnxruntime has no arrays for
+can be run too.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ import os
 import pickle
 import re
 import sys
+import tempfile
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -35,7 +39,10 @@ CODES = {
 """The numbers of the element types (onnx.proto, TensorProto.DataType)."""
 NAMES = {code: name for name, code in CODES.items()}
 BITS = {"uint4": 4, "int4": 4, "float4e2m1": 4, "uint2": 2, "int2": 2, "bfloat16": 16}
-LEVELS = {"all": "ORT_ENABLE_ALL", "disabled": "ORT_DISABLE_ALL"}
+LEVELS = {
+    "disabled": "ORT_DISABLE_ALL", "basic": "ORT_ENABLE_BASIC", "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}  # fmt: skip
 
 
 class Refused(Exception):  # noqa: N818 - it is an answer
@@ -137,15 +144,22 @@ def kind_of(error: Exception) -> str:
     return "invalid"
 
 
-def open_session(ort: Any, content: Any, options: dict[str, str]) -> Any:
-    """A session on the CPU, without fallback."""
+def session_options(ort: Any, options: dict[str, str]) -> Any:
+    """Options of onnxruntime: the level of optimization, the number of threads; nothing is logged."""
     chosen = ort.SessionOptions()
     chosen.log_severity_level = 4
     chosen.intra_op_num_threads = int(options.get("threads", "1"))
     chosen.inter_op_num_threads = 1
     chosen.graph_optimization_level = getattr(ort.GraphOptimizationLevel, LEVELS[options.get("optimize", "all")])
+    return chosen
+
+
+def open_session(ort: Any, content: Any, options: dict[str, str], chosen: Any = None) -> Any:
+    """A session on the CPU, without fallback, and without the optimizers that the option `off` names."""
+    chosen = session_options(ort, options) if chosen is None else chosen
+    off = {"disabled_optimizers": options["off"].split()} if options.get("off") else {}
     try:
-        session = ort.InferenceSession(content, chosen, providers=["CPUExecutionProvider"], enable_fallback=0)
+        session = ort.InferenceSession(content, chosen, providers=["CPUExecutionProvider"], enable_fallback=0, **off)
     except Exception as error:
         raise Refused(kind_of(error), f"{type(error).__name__}: {error}") from None
     if session.get_providers() != ["CPUExecutionProvider"]:
@@ -178,6 +192,78 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
     paired = zip(stated, results)  # noqa: B905 - any Python
     return [(name, plain_ort(it) if tensors else plain(it, kind)) for (name, kind), it in paired]
+
+
+# ---- Optimizers -------------------------------------------------------------------------------
+
+
+PASSES = re.compile(
+    r"Applying \d+ graph transformer\(s\) for level (\d+)|Applying graph transformer (\S+) on step"
+    r"|GraphTransformer (\S+) modified: (\d)"
+)
+"""What the log of a session says of optimizers."""
+NAME = re.compile(rb"(?<=\0)[A-Z][A-Za-z0-9_]{3,60}(?=\0)")
+
+
+@contextmanager
+def captured(said: list[str]) -> Any:
+    """What is written to standard error meanwhile, by libraries too."""
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        os.dup2(file.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+        file.seek(0)
+        said.append(file.read().decode("utf-8", "replace"))
+
+
+def optimize(ort: Any, content: Any, options: dict[str, str]) -> Any:
+    """The model that the optimizers make, None where there is none, the optimizers that ran as (level, name, whether it
+    changed the model), in the order of their first turn, and as (kind, message) why there is no session, or None."""
+    chosen, failed = session_options(ort, options), None
+    said: list[str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        target = os.path.join(folder, "optimized.onnx")  # noqa: PTH118 - as the library takes it
+        chosen.optimized_model_filepath = target
+        chosen.log_severity_level = 0
+        with captured(said):
+            try:
+                open_session(ort, content, options, chosen)
+            except Refused as refused:
+                failed = (refused.kind, str(refused))
+        made = None
+        if os.path.exists(target):  # noqa: PTH110
+            with open(target, "rb") as file:  # noqa: PTH123
+                made = file.read()
+    return made, passes(said[0]), failed
+
+
+def passes(log: str) -> list[Any]:
+    """The optimizers of a log. One that began and did not end is where it all ended, and counts as a change."""
+    level, open_ = 0, ""
+    known: dict[str, tuple[int, bool]] = {}
+    for at, begun, ended, changed in PASSES.findall(log):
+        level = int(at) if at else level
+        open_ = begun or ("" if ended else open_)
+        if begun or ended:
+            first, before = known.get(begun or ended, (level, False))
+            known[begun or ended] = (first, before or changed == "1")
+    return [(at, name, changed or name == open_) for name, (at, changed) in known.items()]
+
+
+def names(ort: Any) -> list[str]:
+    """What may be the name of a rule: the identifiers among the texts of the library, and what they end in, since a
+    linker keeps one text for two of which one ends in the other."""
+    with open(ort.capi.onnxruntime_pybind11_state.__file__, "rb") as file:  # noqa: PTH123
+        whole = {text.decode() for text in NAME.findall(file.read())}
+    ends = {text[at.start() :] for text in whole for at in re.finditer("(?<=[a-z0-9_])[A-Z]", text)}
+    return sorted(whole | ends)
+
+
+# ---- Requests ---------------------------------------------------------------------------------
 
 
 def claimed_output() -> Any:
@@ -220,6 +306,10 @@ def main() -> None:
             sessions[request[1]] = open_session(ort, request[2], dict(request[3]))
         elif request[0] == "run":
             return run_session(ort, sessions[request[1]], request[2])
+        elif request[0] == "optimize":
+            return optimize(ort, request[1], dict(request[2]))
+        elif request[0] == "names":
+            return names(ort)
         else:
             sessions.pop(request[1], None)
         return None

@@ -5,7 +5,7 @@ Anybody can add one: an object of this protocol, named by an entry point of the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -89,3 +89,78 @@ class Engine(Protocol):
 
     def open(self, source: Source) -> EngineSession | Failure:
         """A session for a model. Does not raise for anything that is in the model."""
+
+
+@runtime_checkable
+class Remote(Protocol):
+    """An engine that something else runs, which may be missing."""
+
+    def unusable(self) -> str:
+        """Why nothing can be run, "" where it can."""
+
+
+# ---- Engines that optimize ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """The optimizers of an engine that may run: those up to a level, "" for what the engine does by default, without
+    those whose names are off."""
+
+    level: str = ""
+    off: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """An optimizer that ran on a model: the number of its level, and if it changed the model."""
+
+    name: str
+    level: int
+    changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Optimized:
+    """The work of the optimizers on a model. content: what they made of it, serialised; None where the engine does not
+    tell. passes: those that ran, in order. failure: why there is no session in the end."""
+
+    content: bytes | None
+    passes: tuple[Pass, ...]
+    failure: Failure | None = None
+
+
+@runtime_checkable
+class Optimizing(Protocol):
+    """An engine whose optimizers can be switched off by name."""
+
+    @property
+    def name(self) -> str:
+        """The name on the command line and in reports."""
+
+    @property
+    def version(self) -> str:
+        """The version of what executes."""
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Its levels of optimization, from none at all to all."""
+
+    def limited(self, seconds: float) -> Optimizing:
+        """The same engine in a process of its own, which may take so long for each request."""
+
+    def close(self) -> None:
+        """Ends the process; the engine is not used afterwards."""
+
+    def switched(self, source: Source, switches: Switches, *, apart: bool) -> EngineSession | Failure:
+        """A session with the optimizers that may run. apart: in a process that has done nothing before."""
+
+    def optimized(self, source: Source, switches: Switches) -> Optimized | Failure:
+        """What the optimizers do to a model; a failure where nothing is known of it."""
+
+    def parts(self, name: str) -> tuple[str, ...]:
+        """The names that the parts of an optimizer may have, where it is made of parts that can be switched off; of ""
+        all names that optimizers may have."""
+
+    def advice(self, names: Sequence[str]) -> str:
+        """How a user of the engine switches optimizers off, in one line."""

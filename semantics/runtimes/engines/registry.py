@@ -10,7 +10,7 @@ from typing import Final
 
 from ...errors import ModelError
 from ...model.path import quote
-from .protocol import Engine
+from .protocol import Engine, Remote
 
 GROUP: Final = "sonnx.engines"
 BACKEND: Final = "backend:"
@@ -51,10 +51,8 @@ def engine(name: str) -> Engine:
 
 def started(name: str) -> Engine:
     """The engine of a name. Raises ModelError also where what it runs is not installed or does not start."""
-    from .remote import RemoteEngine
-
     chosen = engine(name)
-    why = chosen.unusable() if isinstance(chosen, RemoteEngine) else ""
+    why = chosen.unusable() if isinstance(chosen, Remote) else ""
     if why:
         raise ModelError(f"the engine {quote(name)} cannot be used: {why}")
     return chosen

@@ -194,6 +194,8 @@ class Worker:
 
 # ---- Sessions -------------------------------------------------------------------------------------
 
+Options = tuple[tuple[str, str], ...]
+"""Names and what they stand for, as the worker knows them."""
 SECONDS: Final = 300.0
 """The seconds that opening a model, and running it, may each take."""
 
@@ -207,7 +209,7 @@ class RemoteEngine:
 
     name: str
     command: Sequence[str]
-    options: tuple[tuple[str, str], ...] = ()
+    options: Options = ()
     seconds: float = SECONDS
     missing: str = ""
     worker: Worker = field(init=False)
@@ -227,8 +229,8 @@ class RemoteEngine:
         failed = None if self.missing else self.worker.start()
         return self.missing if failed is None else failed.message
 
-    def open(self, source: Source) -> EngineSession | Failure:
-        """A session in the worker."""
+    def open(self, source: Source, options: Options = ()) -> EngineSession | Failure:
+        """A session in the worker. options: in place of those of the engine that have the same names."""
         if self.missing:
             return Failure(Kind.ERROR, self.missing)
         try:
@@ -238,19 +240,38 @@ class RemoteEngine:
         except ModelError as error:
             return Failure(Kind.INVALID, str(error))
         self._last += 1
-        session = RemoteSession(self, source, model, self._last)
+        session = RemoteSession(self, source, model, self._last, self.told(options))
         failed = session.opened()
         return session if failed is None else failed
+
+    def told(self, options: Options) -> Options:
+        """The options of the engine with others in place of those that have the same names."""
+        return tuple((dict(self.options) | dict(options)).items())
+
+    def ask(self, request: Plain) -> Plain | Failure:
+        """What the worker answers to a request of its own kind."""
+        answer = Failure(Kind.ERROR, self.missing) if self.missing else self.worker.ask(request, self.seconds)
+        match answer:
+            case Failure():
+                return answer
+            case ("ok", payload):
+                return payload
+            case ("failed", str(kind), str(message)):
+                return Failure(Kind(kind), " ".join(message.split())[:600])
+            case _:
+                return Failure(Kind.ERROR, "the worker gives no answer that can be read")
 
 
 @dataclass
 class RemoteSession:
-    """A model in the worker, under a number. generation: of the worker that knows it."""
+    """A model in the worker, under a number. options: what the worker is told with it. generation: of the worker that
+    knows it."""
 
     engine: RemoteEngine
     source: Source
     model: Model
     number: int
+    options: Options = ()
     generation: int = 0
 
     def opened(self) -> Failure | None:
@@ -261,7 +282,7 @@ class RemoteSession:
         if self.generation == self.engine.worker.generation:
             return None
         content: Plain = str(self.source) if isinstance(self.source, Path) else self.source
-        answer = self._ask(("open", self.number, content, list(self.engine.options)))
+        answer = self.engine.ask(("open", self.number, content, list(self.options)))
         if isinstance(answer, Failure):
             return answer
         self.generation = self.engine.worker.generation
@@ -272,7 +293,7 @@ class RemoteSession:
         failed = self.opened()
         if failed is not None:
             return failed
-        answer = self._ask(("run", self.number, [(name, plain(value)) for name, value in feeds.items()]))
+        answer = self.engine.ask(("run", self.number, [(name, plain(value)) for name, value in feeds.items()]))
         if isinstance(answer, Failure):
             return answer
         main = self.model.graphs[0]
@@ -286,16 +307,4 @@ class RemoteSession:
     def close(self) -> None:
         """Lets the worker forget the model."""
         if self.generation == self.engine.worker.generation:
-            self._ask(("close", self.number))
-
-    def _ask(self, request: Plain) -> Plain | Failure:
-        answer = self.engine.worker.ask(request, self.engine.seconds)
-        match answer:
-            case Failure():
-                return answer
-            case ("ok", payload):
-                return payload
-            case ("failed", str(kind), str(message)):
-                return Failure(Kind(kind), " ".join(message.split())[:600])
-            case _:
-                return Failure(Kind.ERROR, "the worker gives no answer that can be read")
+            self.engine.ask(("close", self.number))

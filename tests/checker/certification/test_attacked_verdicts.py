@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import parser
+from sampling import sampled
 from sonnx.checker import Report, Verdict, certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
 from sonnx.checker.certification.report import RuleVerdict
@@ -149,7 +150,7 @@ def test_a_definition_inside_a_body_of_a_function_counts() -> None:
     assert "Add: version 14" in " ".join(violations(certify(model))["function/imports"])
 
 
-@pytest.mark.parametrize("version", [13, 18, 20, 21])
+@pytest.mark.parametrize("version", sampled([13, 18, 20, 21], 2))
 def test_a_function_may_import_another_version_with_the_same_definitions(version: int, tmp_path: Path) -> None:
     model = parser.parse_model(
         f'{CALLING} <domain: "local", opset_import: ["" : {version}]> f (x) => (y) {{ y = Softmax(x) }}'
@@ -197,7 +198,7 @@ DROPOUTS = {
 }
 
 
-@pytest.mark.parametrize("name", DROPOUTS)
+@pytest.mark.parametrize("name", sampled(DROPOUTS, 3))
 def test_training_mode_that_data_decide_is_an_obligation(name: str, tmp_path: Path) -> None:
     """It was undecided; stored zeros and false make the Dropout deterministic."""
     text, left = DROPOUTS[name]
@@ -251,7 +252,7 @@ REST = {"a sum": 5, "a product": 5, "a difference": 2}
 """What makes a 3 of the number that is left: -2, -2 and 1."""
 
 
-@pytest.mark.parametrize("name", WRAPPING)
+@pytest.mark.parametrize("name", sampled(WRAPPING, 2))
 @pytest.mark.parametrize("declared", [2, 3])
 def test_constant_integers_wrap_around(name: str, declared: int, tmp_path: Path) -> None:
     """ONNX's data propagation refuses them; its checker, the runtimes and the texts of the operators do not."""
@@ -292,7 +293,7 @@ COUNTED = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", sampled(COUNTED, 4))
 def test_numbers_over_sizes_wrap_around(name: str, tmp_path: Path) -> None:
     """They were taken for exact, by both parties: CONFORMS for all N, and confirmed."""
     stored, nodes, size = COUNTED[name]
@@ -317,7 +318,7 @@ SMALL = {
 }
 
 
-@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("name", sampled(SMALL, 3))
 def test_numbers_that_no_size_makes_large_are_exact(name: str, tmp_path: Path) -> None:
     declared, nodes = SMALL[name]
     model = parser.parse_model(
@@ -367,7 +368,7 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("name", TWICE)
+@pytest.mark.parametrize("name", sampled(TWICE, 3))
 def test_an_output_may_be_listed_twice(name: str, tmp_path: Path) -> None:
     """onnx.checker, onnxruntime and the machine take these; the inference model was built wrongly."""
     model = parser.parse_model(f"{HEADER} {TWICE[name]}")
@@ -427,7 +428,7 @@ def test_a_wrong_size_in_value_info_is_named(declared: int | str, told_: str) ->
     assert (f'/"z" has the shape [N], and is declared {told_}' in told(model)) == bool(told_)
 
 
-@pytest.mark.parametrize("gives", ["bool[1]", "bool[2]", "bool", ""])
+@pytest.mark.parametrize("gives", sampled(["bool[1]", "bool[2]", "bool", ""], 2))
 @pytest.mark.parametrize("runs", [3, 40])
 def test_an_axis_more_in_every_run_refutes_no_honest_certificate(gives: str, runs: int, tmp_path: Path) -> None:
     """The rechecker does not go through the runs; it took what it does not follow for met."""
@@ -450,7 +451,7 @@ MEANINGLESS = {
 }
 
 
-@pytest.mark.parametrize("name", MEANINGLESS)
+@pytest.mark.parametrize("name", sampled(MEANINGLESS, 3))
 def test_attributes_without_a_meaning_are_violations(name: str, tmp_path: Path) -> None:
     """They were undecided: the text has no value for them, and the machine gets stuck."""
     declared, node, rule = MEANINGLESS[name]
@@ -486,7 +487,7 @@ UNSOUND = {
 }
 
 
-@pytest.mark.parametrize("name", UNSOUND)
+@pytest.mark.parametrize("name", sampled(UNSOUND, 3))
 def test_definitions_of_functions_are_judged_whether_they_are_called_or_not(name: str, tmp_path: Path) -> None:
     """onnx.checker refuses these; they were called CONFORMS."""
     nodes, function, rule = UNSOUND[name]
@@ -511,7 +512,7 @@ POSITIONS = {
 }
 
 
-@pytest.mark.parametrize("name", POSITIONS)
+@pytest.mark.parametrize("name", sampled(POSITIONS, 3))
 def test_an_index_that_a_single_argmax_makes_is_within_its_bounds(name: str, tmp_path: Path) -> None:
     """It was listed as an obligation where every run fails, and the rechecker refuted the certificate."""
     x, made, verdict, obligations = POSITIONS[name]

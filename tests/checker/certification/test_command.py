@@ -251,7 +251,7 @@ def test_an_interrupt_ends_the_work_with_one_line(tmp_path: Path) -> None:
     command = [*SONNX, "certify", str(path)]
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # a job in the background inherits that it is ignored
     working = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
-    time.sleep(2.5)
+    time.sleep(1.5)
     working.send_signal(signal.SIGINT)
     start = time.monotonic()
     out, err = working.communicate(timeout=30)

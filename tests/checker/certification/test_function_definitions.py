@@ -11,6 +11,7 @@ from pathlib import Path
 import onnx
 import pytest
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper
+from sampling import sampled
 from second_solvers import SOLVERS
 from sonnx.checker import Verdict, certify, recheck
 from sonnx.checker.certification.certificate import certificate, seal
@@ -165,7 +166,7 @@ def accepted(given: ModelProto) -> bool:
     return True
 
 
-@pytest.mark.parametrize("name", REFUSED)
+@pytest.mark.parametrize("name", sampled(REFUSED, 12))
 def test_a_definition_that_the_checker_refuses_is_a_violation(name: str, tmp_path: Path) -> None:
     make, rule, place = REFUSED[name]
     assert not accepted(make())

@@ -14,6 +14,7 @@ from subprocess import CompletedProcess
 import numpy as np
 import pytest
 from own_operators import TEXT, model, nothing_added
+from sampling import left
 from sonnx.checker.rechecker.replay import Outcome, Subject, compared
 from sonnx.semantics.errors import Unsupported
 from sonnx.spec import cli
@@ -104,7 +105,7 @@ def test_a_certificate_that_rests_on_an_added_text_is_not_confirmed_without_it(f
     assert done.stdout.startswith('NOT-CHECKED\n  the added text "own.sonnx" is not the one that was certified with')
 
 
-@pytest.mark.parametrize("drawn", ["uniform(d)", "drawn(d)"])
+@pytest.mark.parametrize("drawn", ["uniform(d)", left("drawn(d)")])
 def test_an_operator_whose_text_draws_is_not_deterministic(folder: Path, drawn: str) -> None:
     text = TEXT.replace("  Y[", f"  let u = {drawn}\n  Y[").replace("X[i] *", "cast(T, u[i]) *")
     define = 'define drawn(s: list Int): Array Element "Drawn." = uniform(s)\n\n' if drawn == "drawn(d)" else ""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from sampling import sampled
 from sonnx.checker import recheck
 from sonnx.checker.certification.certificate import certificate, seal
 from sonnx.checker.certification.certifier import certify
@@ -71,9 +72,9 @@ NAMED = {
 
 
 @shared
-@pytest.mark.parametrize("step", [pytest.param(6, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
+@pytest.mark.parametrize("step", [pytest.param(10, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
 def test_no_valid_shared_model_is_undecided_but_for_named_operators(step: int) -> None:
-    """Every sixth model, and those with such operators; all in the campaign."""
+    """Every tenth model, and those with such operators; all in the campaign."""
     folders = sorted(folder for folder in MODELS.iterdir() if folder.name not in ("invalid", "latent-errors"))
     every = [path for folder in folders for kind in ("*.onnx", "*.pb") for path in sorted(folder.rglob(kind))]
     paths = {*every[::step], *(MODELS / name for name in NAMED)}
@@ -90,10 +91,11 @@ def test_no_valid_shared_model_is_undecided_but_for_named_operators(step: int) -
 
 
 @shared
-def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> None:
+@pytest.mark.parametrize("step", [pytest.param(3, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
+def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder(step: int) -> None:
     models = [path for path in sorted(MODELS.rglob("*.onnx")) if "invalid" not in path.parts]
     compared = 0
-    for path in {path.parent: path for path in models}.values():
+    for path in [*{path.parent: path for path in models}.values()][::step]:
         try:
             report = certify(path, ["domain"], others=False)
         except ModelError:
@@ -101,10 +103,10 @@ def test_shape_inference_agrees_with_the_texts_on_a_model_of_each_folder() -> No
         found = next(rule for rule in report.rules if rule.id == "inference")
         compared += found.places
         assert found.verdict == "holds", (path, found.findings)
-    assert compared > 1_500
+    assert compared > 1_500 / step**2
 
 
-@pytest.mark.parametrize("path", sorted(LIGHT.glob("*.onnx")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sampled(sorted(LIGHT.glob("*.onnx")), 4), ids=lambda path: path.stem)
 def test_the_light_nets_of_the_wheel_are_well_formed(path: Path) -> None:
     report = certify(path, ["domain"], others=False)
     assert [(rule.id, rule.reason) for rule in report.rules if rule.verdict != "holds"] == []

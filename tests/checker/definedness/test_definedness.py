@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, elaborated, mutations
 from sampling import one_of_each
 from sonnx.checker.commands.definedness import definedness
-from sonnx.checker.definedness.proving import AXES, PROVED, REFUTED, Judgement, judge
+from sonnx.checker.definedness.proving import AT_ONCE, AXES, PROVED, REFUTED, Judgement, judge
 from sonnx.checker.definedness.record import (
     COMMAND,
     TABLE,
@@ -54,7 +54,7 @@ def text_of(operator: CoreOperator) -> str:
     return specification().written(operator).span.file
 
 
-@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of, 30), ids=label)
+@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of, 18), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
@@ -119,11 +119,13 @@ def test_every_definition_has_a_verdict_that_was_recorded_of_its_present_meaning
 
 
 def test_the_record_and_the_exceptions_say_the_same() -> None:
-    kinds = {what for row in rows().values() if row.verdict == "listed" for what in row.left if what[:6] != "short "}
+    listed = (row for row in rows().values() if row.verdict == "listed")
+    kinds = {what for row in listed for what in row.left if what[:6] not in ("short ", "met at")}
     assert kinds
     assert kinds <= set(exceptions())
     tested = {name for name, row in rows().items() if row.verdict == "tested"}
-    assert tested == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
+    assert not tested & AT_ONCE
+    assert tested | AT_ONCE == set(AXES) == {label(o) for o in definitions() if label(o) in exceptions()}
 
 
 PROVED_ANEW = {"SequenceLength-11", "Flatten-11", "Cast-24", "Pad-11"}

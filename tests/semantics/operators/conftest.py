@@ -7,6 +7,10 @@ import numpy as np
 import pytest
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
 from sonnx.semantics.operators.compiled.ieee import apply
+from warm_fixtures import servers, shape_inference_is_warm
+
+__all__ = ["servers", "shape_inference_is_warm"]
+"""Fixtures of these folders."""
 
 
 def _outcome(op_type: str, version: int, inputs: tuple[Any, ...], count: int, attributes: dict[str, Any]) -> Any:

@@ -16,6 +16,7 @@ import numpy as np
 import onnx
 import pytest
 from debugger_models import nested, session
+from sampling import CAMPAIGN
 from sonnx.semantics import Schedule
 from sonnx.semantics.debugger import tui
 from sonnx.semantics.debugger.display.answers import Note
@@ -145,7 +146,7 @@ def classifier(folder: Path) -> Session:
     return opened(folder / "conforming.onnx", (f"image={folder / 'image.npy'}",), None, Schedule())
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("size", [pytest.param(SMALL, id="small"), pytest.param(LARGE, id="large", marks=CAMPAIGN)])
 def test_the_story_of_the_readme(folder: Path, size: tuple[int, int]) -> None:
     async def story(person: Person) -> None:
         person.look("opened")

@@ -19,12 +19,13 @@ from random_bodies import model as random_body
 from sampling import sampled, seeds
 from sonnx.semantics import Schedule, load_proto
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.machine.execution import Limits
+from sonnx.semantics.machine.execution import WELL_FORMED, Limits
 from sonnx.semantics.machine.execution import run as run_model
 from sonnx.semantics.machine.inputs import random_inputs
 from sonnx.semantics.machine.trace.format import SUFFIX, chained
 from sonnx.semantics.machine.trace.writing import Tracer
 from sonnx.semantics.machine.validation.validating import _RULES, Refutation, Valid, validate
+from sonnx.semantics.machine.validation.wellformed import CONSTRAINTS
 from sonnx.semantics.model.graph import Model, ValueType
 from sonnx.semantics.model.values import Optional, Sequence
 from sonnx.semantics.operators.compiled.ieee import apply
@@ -217,12 +218,13 @@ FORGERIES: dict[str, tuple[str, str, Callable[[Forged], object], int, str]] = {
     "another result": ("diamond", "simple", lambda it: it.flip(_write(it, 2)), 2, "W in gives(n, M)"),
     "another input of a body": ("loop", "simple", lambda it: it.flip(_write(it, 1)), 1, "W of the rule"),
     "another input": ("diamond", "simple", _other_input, 1, "W in gives(n, M)"),
-    "a step less": ("diamond", "simple", lambda it: it.drop(2), 3, "enabled(n, M)"),
+    "a step less": ("diamond", "simple", lambda it: it.drop(2), 2, "the schedule"),
     "the first step less": ("loop", "arena", lambda it: it.drop(1), 1, "n in nodes(G)"),
     "a run less": ("loop", "simple", lambda it: it.drop(it.step("Step/loop-next")), 6, "n in nodes(G)"),
     "steps exchanged": ("diamond", "simple", lambda it: it.exchange(1, 2), 1, "enabled(n, M)"),
     "a step twice": ("diamond", "simple", _twice, 2, "enabled(n, M)"),
-    "another node": ("diamond", "simple", _set(2, node="/2:Mul"), 2, "the rule writes these tensors"),
+    "another node": ("diamond", "simple", _set(2, node="/2:Mul"), 2, "the schedule"),
+    "no schedule": ("diamond", "simple", _set(0, schedule="random:-1"), 0, "the schedule"),
     "a node that there is not": ("diamond", "simple", _set(2, node="/9:Mul"), 2, "n in nodes(G)"),
     "a node of a body": ("if", "simple", _set(1, node="/0:If.then_branch/0:Add"), 1, "n in nodes(G)"),
     "the other branch": ("if", "simple", _set(2, node="/0:If.else_branch/0:Neg"), 2, "n in nodes(G)"),
@@ -302,6 +304,30 @@ def test_a_run_that_ends_while_a_node_is_enabled_is_refused_unless_its_schedule_
     traced(model, inputs, path, meaning=models.meaning, schedule=Schedule("demand"))
     found = validate(path, model, models.meaning)
     assert isinstance(found, Valid) and found.steps == 1 and "demand" in found.ended
+
+
+@pytest.mark.parametrize("case", ["diamond", "nested"])
+def test_the_order_of_steps_is_that_of_the_schedule(made: Callable[..., Case], case: str) -> None:
+    schedules = [Schedule(), Schedule("demand"), *(Schedule("random", seed) for seed in range(6))]
+    it = made(case, schedule=Schedule("random", 1))
+    orders = {s: run_model(it.model, it.inputs, s, meaning=it.meaning).choices for s in schedules}
+    for schedule, order in orders.items():
+        forged(it.path, _set(0, schedule=str(schedule)))
+        found, same = it.verdict(), order == orders[Schedule("random", 1)]
+        assert isinstance(found, Valid) == same, (schedule, found)
+        assert same or (isinstance(found, Refutation) and found.premise == "the schedule")
+    assert len(set(orders.values())) > 1
+    forged(it.path, _set(0, schedule="recorded"))
+    assert isinstance(it.verdict(), Valid)
+
+
+def test_a_model_that_is_not_well_formed_has_no_valid_trace(made: Callable[..., Case], models: ModuleType) -> None:
+    it = made("diamond")
+    proto = models.diamond()
+    proto.graph.node.append(models.node("Relu", ["x"], ["a"]))
+    with pytest.raises(ModelError, match="the model has no run: SingleAssignment is broken"):
+        validate(it.path, load_proto(proto), it.meaning)
+    assert CONSTRAINTS == WELL_FORMED
 
 
 @pytest.mark.parametrize("inputs", ["float[2] w", "float[N] w, float[N] x", "float[N] x, float[N] w"])
@@ -514,6 +540,18 @@ def test_another_model_and_a_memory_that_is_too_large_get_one_line(
         validate(it.path, it.model, it.meaning, budget=100)
     forged(it.path, _set(-1, memory=2**62))
     with pytest.raises(ModelError, match="no room"):
+        it.verdict()
+
+
+@pytest.mark.parametrize("part", ["[],", "{},", "0,"])
+def test_a_line_of_parts_without_number_is_refused_before_it_takes_memory(
+    made: Callable[..., Case], part: str
+) -> None:
+    it = made("diamond")
+    first, rest = it.path.read_text().split("\n", 1)
+    many = part * (9 * 2**20 if part == "0," else 2**21 + 1)
+    it.path.write_text(f'{first[:-1]},"x":[{many}0]}}\n{rest}')
+    with pytest.raises(ModelError, match="line 1 has too many parts"):
         it.verdict()
 
 

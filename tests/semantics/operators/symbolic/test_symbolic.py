@@ -135,7 +135,7 @@ LONG = frozenset({"TfIdfVectorizer"})
 
 def tried() -> list[Any]:
     """A version of each of some operators, the others for the campaign."""
-    quick = one_of_each((it for it in defined() if it[0] not in LONG), itemgetter(0), 80)
+    quick = one_of_each((it for it in defined() if it[0] not in LONG), itemgetter(0), 50)
     return [*quick, *(left(it) for it in defined() if it[0] in LONG)]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from miscompilations import product_with_an_integer_reciprocal
 from onnx import helper, parser
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.inputs import random_tensor
@@ -17,10 +18,10 @@ from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.type_protos import ELEMENT_CODES
 from sonnx.semantics.model.values import Map, Optional, Sequence, Value, identical
-from sonnx.semantics.runtimes.engines import registry
+from sonnx.semantics.runtimes.engines import onnxruntime_engine, onnxruntime_worker, registry
 from sonnx.semantics.runtimes.engines.onnxruntime_engine import onnxruntime
 from sonnx.semantics.runtimes.engines.own import MACHINE
-from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Values
+from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Optimizing, Switches, Values
 from sonnx.semantics.runtimes.engines.python_engine import REFERENCE, backend
 from sonnx.semantics.runtimes.engines.remote import RemoteEngine, plain, valued
 from sonnx.semantics.runtimes.engines.tapping import tapped
@@ -103,6 +104,53 @@ def test_onnxruntime_says_why_it_declines() -> None:
         Kind.UNSUPPORTED,
         Kind.UNSUPPORTED,
     ]
+
+
+LOG = """
+[I:onnxruntime:, graph_transformer.cc:15 Apply] GraphTransformer Unique modified: 0 with status: OK
+[V:onnxruntime:, x.cc:35 ApplyTransformers] Applying 2 graph transformer(s) for level 1 for up to 10 step(s).
+[V:onnxruntime:, x.cc:55 ApplyTransformers] Applying graph transformer Fusion on step 1.
+[I:onnxruntime:, graph_transformer.cc:15 Apply] GraphTransformer Fusion modified: 1 with status: OK
+[V:onnxruntime:, x.cc:55 ApplyTransformers] Applying graph transformer Fusion on step 2.
+[I:onnxruntime:, graph_transformer.cc:15 Apply] GraphTransformer Fusion modified: 0 with status: OK
+[V:onnxruntime:, x.cc:35 ApplyTransformers] Applying 2 graph transformer(s) for level 2 for up to 10 step(s).
+[V:onnxruntime:, x.cc:55 ApplyTransformers] Applying graph transformer Other on step 1.
+"""
+
+
+def test_the_log_of_a_session_tells_the_optimizers_and_the_one_at_which_it_ended() -> None:
+    found = onnxruntime_worker.passes(LOG)
+    assert found == [(0, "Unique", False), (1, "Fusion", True), (2, "Other", True)]
+    ended = onnxruntime_worker.passes(f"{LOG}GraphTransformer Other modified: 0 with status: OK")
+    assert ended[2] == (2, "Other", False)
+    assert onnxruntime_worker.passes("nothing that is known") == []
+
+
+@needs_onnxruntime
+def test_an_optimizer_is_switched_off_by_its_name_and_all_by_the_level() -> None:
+    row = product_with_an_integer_reciprocal()
+    engine = onnxruntime("onnxruntime", "all")
+    assert isinstance(engine, Optimizing)
+
+    def result(switches: Switches) -> int:
+        session = engine.switched(row.source, switches, apart=True)
+        found = session if isinstance(session, Failure) else session.run(row.feeds)
+        assert not isinstance(found, Failure), found
+        value = found["z"]
+        assert isinstance(value, np.ndarray)
+        return int(value[0])
+
+    named = [Switches(off=frozenset({name})) for name in ("DivMulFusion", "CastElimination")]
+    assert [result(it) for it in (Switches(), Switches("disabled"), Switches("basic"), *named)] == [3, 0, 3, 0, 3]
+
+
+def test_an_engine_that_is_not_installed_tells_no_optimizers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SONNX_ONNXRUNTIME", raising=False)
+    monkeypatch.setattr(onnxruntime_engine, "find_spec", lambda _: None)
+    absent = onnxruntime("onnxruntime", "all")
+    done = absent.optimized(identity("float"), Switches())
+    assert isinstance(done, Failure) and "sonnx[ort]" in done.message
+    assert absent.parts("") == ()
 
 
 @pytest.mark.parametrize(

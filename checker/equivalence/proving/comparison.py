@@ -1,0 +1,38 @@
+"""What the parts of a comparison ask of the whole: the same argument, condition, or head with its arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Protocol
+
+from sonnx.semantics.formulas.terms import Argument, Term
+
+TRUTHS = frozenset(
+    {"true", "false", "and", "or", "not", "iff", "=", "<=", "=>", "r<", "r<=", "r=", "forall", "exists"}
+    | {"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"}
+)
+"""The heads of truth values."""
+
+
+def is_element(term: Term) -> bool:
+    """True of a term that stands for an element."""
+    if term.op in ("@+", "@-", "@*", "@/"):
+        return True
+    return term.op.startswith("@.") and term.op not in TRUTHS and term.op not in ("@.int", "@.real", "@.place")
+
+
+class Comparison(Protocol):
+    """A comparison of elements: see `equality`."""
+
+    kinds: Mapping[str, Collection[str]]
+    laws: dict[str, None]
+    reason: str
+
+    def alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """The heads are the same, and the arguments."""
+
+    def same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
+        """Arguments of two elements with one head are the same."""
+
+    def same_truth(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """Two conditions hold in the same cases."""
