@@ -6,7 +6,7 @@ The only place that reads `onnx.defs`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import onnx
 from onnx import defs, helper
-from sonnx.spec.elaborate.core import Core, CoreOperator
+from sonnx.spec.elaborate.core import Core, CoreOperator, CoreStatement
 from sonnx.spec.language.syntax import AttributeDeclaration, Port, clause
 from sonnx.spec.library import specification
 
@@ -245,13 +245,15 @@ def may_draw(it: CoreOperator) -> bool:
     """True if the text of an operator comes to a primitive that draws, by definitions or operators that it applies."""
     functions = specification().functions
     return any(
-        node.head == "fun" and clause(functions[node.name].clauses, "drawn") is not None for node in _reached(it, set())
+        node.head == "fun" and clause(functions[node.name].clauses, "drawn") is not None
+        for node in reached(it.statements)
     )
 
 
-def _reached(it: CoreOperator, seen: set[str]) -> Iterator[Core]:
-    text = specification()
-    waiting = [node for statement in it.statements for node in statement.nodes()]
+def reached(statements: Iterable[CoreStatement]) -> Iterator[Core]:
+    """The nodes of statements, and those of the definitions and operators that they apply."""
+    text, seen = specification(), set[str]()
+    waiting = [node for statement in statements for node in statement.nodes()]
     while waiting:
         node = waiting.pop()
         yield node

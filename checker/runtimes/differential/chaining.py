@@ -15,6 +15,7 @@ import numpy as np
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.semantics.machine.phases import Again, Apply, Enter, Leave, Phase, Read, Select
 from sonnx.semantics.machine.state import State
+from sonnx.semantics.model.elements import finfo, is_float
 from sonnx.semantics.model.graph import Model, Node, NodeId, TensorId
 from sonnx.semantics.model.values import Array, Value, identical
 from sonnx.semantics.operators.application import Application, Stuck
@@ -57,9 +58,12 @@ class Chained:
         return None if isinstance(content, Certainty) else content
 
 
-def chained(model: Model, feeds: Values) -> Chained | Failure:
-    """A run of the machine with what each of its values may be; why there is none."""
-    chain = _Chain(model)
+def chained(model: Model, feeds: Values, *, real: bool = False) -> Chained | Failure:
+    """A run of the machine with what each of its values may be; why there is none.
+
+    real: with the number too that the operators give over the reals, on inputs that are finite.
+    """
+    chain = _Chain(model, real)
     done = limited_run(model, feeds, chain)
     if isinstance(done, Failure):
         return done
@@ -79,6 +83,7 @@ class _Chain:
     """
 
     model: Model
+    real: bool = False
     known: dict[TensorId, Content] = field(default_factory=dict)
     values: dict[TensorId, Value] = field(default_factory=dict)
     runs: list[list[tuple[Content, ...]]] = field(default_factory=list)
@@ -102,7 +107,10 @@ class _Chain:
             case Apply(application=None):
                 self._control(phase)
             case Apply(application=Application() as application):
-                self._keep(phase, self._applied(application))
+                contents = self._applied(application)
+                if self.real:
+                    contents = [_unrounded(it, value) for it, value in zip(contents, phase.values, strict=True)]
+                self._keep(phase, contents)
             case _:
                 return
 
@@ -218,6 +226,28 @@ def _content(bounds: Bound) -> Content:
     if isinstance(bounds, np.ndarray) and any(isinstance(text, Spelled) for text in bounds.reshape(-1).tolist()):
         return bounds
     return Certainty.EXACTLY  # strings that are known
+
+
+def _unrounded(content: Content, value: Value) -> Content:
+    """The content with every number that rounds into it: what the operator gives over the reals on numbers of the sets
+    that it read is within half a unit in the last place of what it may give, or beyond the greatest number."""
+    known = content is Certainty.EXACTLY and isinstance(value, np.ndarray)
+    if known and isinstance(value, np.ndarray) and not value.dtype.hasobject and is_float(value.dtype):
+        content = bound.exactly(value)
+    if not isinstance(content, Allowed) or not is_float(content.type):
+        return content
+    limits = finfo(content.type)
+    step, tiny, most = float(limits.eps), float(limits.smallest_subnormal), float(limits.max)
+    with np.errstate(all="ignore"):
+        ends = {}
+        for name, sign in (("least", -1.0), ("low", -1.0), ("most", 1.0), ("high", 1.0)):
+            end = np.asarray(getattr(content, name), np.float64)
+            moved = np.nextafter(end + sign * (np.abs(end) * step + tiny), sign * np.inf)
+            beyond = np.isinf(end) & (np.sign(end) != sign)
+            ends[name] = np.where(beyond, -sign * most, np.where(np.isinf(end), end, moved))
+    return Allowed(
+        content.type, ends["least"], ends["most"], content.maybe_nan, content.nan, ends["low"], ends["high"]
+    )
 
 
 def _stack(parts: list[Content], value: Value, axis: int) -> Content:

@@ -1,0 +1,84 @@
+"""`sonnx equiv`: do two models mean the same?"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import rich_click as click
+from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
+from sonnx.spec.pages import check_installed
+from sonnx.spec.terminal import progress_bar
+
+
+@click.command()
+@click.argument("a", type=PATH)
+@click.argument("b", type=PATH)
+@click.option(
+    "--strength",
+    type=click.Choice(["exact", "allowed", "reals"]),
+    default="exact",
+    show_default=True,
+    help="How strongly they are to be equal: the same bits, results that the definition allows, equal over the reals.",
+)
+@input_option
+@size_option
+@click.option(
+    "--max-time", "seconds", type=SECONDS, default=10.0, show_default=True, help="Seconds of search for an input."
+)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
+@click.option("--certificate", type=PATH, metavar="FILE", help="Write what was found as a sealed statement.")
+@click.option("--html", type=PATH, metavar="FILE", help="Draw both models side by side.")
+def equiv(
+    a: Path,
+    b: Path,
+    strength: str,
+    inputs: tuple[str, ...],
+    sizes: dict[str, int],
+    seconds: float,
+    form: str,
+    output: Path | None,
+    certificate: Path | None,
+    html: Path | None,
+) -> None:
+    """Compare what models A and B mean: are they equal for all inputs, how strongly, and if not, on which input?
+
+    Both are brought into normal form by proved rules. What is left is searched for an input on which they differ when
+    the machine runs both. An input is one that both accept; changes of the interface are told apart from changes of
+    values.
+
+    Exit code: 0 equal at the strength that is demanded, 1 they differ, 3 not known, 2 unreadable input or usage.
+
+    \b Examples: sonnx equiv model.onnx optimized.onnx --strength reals sonnx equiv model.onnx optimized.onnx --strength
+    reals --input image=image.npy
+    """
+    from sonnx.semantics.machine.files.numpy_files import named_inputs
+    from sonnx.semantics.model.loader import load
+
+    from ..equivalence.comparing.comparison import compare
+    from ..equivalence.comparing.normalizing import Strength
+    from ..equivalence.comparing.report import to_json, write
+
+    check_writable(output, certificate, html)
+    if html is not None:
+        check_installed()
+    first, second = load(a), load(b)
+    given = named_inputs(first, inputs)
+    with progress_bar() as bar:
+        comparison = compare(
+            first, second, strength=Strength[strength.upper()], inputs=given, sizes=sizes, seconds=seconds, progress=bar
+        )
+    deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
+    if certificate is not None:
+        from ..equivalence.comparing.certificate import certificate as statement
+        from ..equivalence.comparing.certificate import seal
+
+        certificate.write_bytes(seal(statement(comparison)))
+    if html is not None:
+        from sonnx.semantics.picture.page import to_html
+
+        from ..equivalence.comparing.drawing import side_by_side
+
+        html.write_text(to_html(*side_by_side(comparison)), encoding="utf-8")
+    sys.exit(comparison.code)

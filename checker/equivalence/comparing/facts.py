@@ -1,0 +1,128 @@
+"""Facts of values: element type, sizes, small contents, and what an application requires, from the operators' texts.
+
+A fact of a value holds in every run of either model in which the value comes about: it follows from the declared types
+of the inputs and from the applications that give the value, never from where else it is used. Sizes may be 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from sonnx.semantics.errors import Unsupported
+from sonnx.semantics.formulas.terms import TRUE, Term
+from sonnx.semantics.operators.shapes import contents
+from sonnx.semantics.operators.shapes.contents import Content, Examined, Site, Symbols, constant, mentioned
+from sonnx.semantics.operators.shapes.node import examine
+from sonnx.semantics.operators.symbolic.numbers import at_most
+from sonnx.semantics.operators.symbolic.values import conjuncts
+
+from .table import ApplicationId, Result, Stored, Table, ValueId
+
+_UNKNOWN: Final = Content("", "", None, reason="nothing is known of it")
+
+
+@dataclass
+class Facts:
+    """The facts of a table. given: of inputs. facts, symbols: of open sizes, none of which is negative."""
+
+    table: Table
+    given: dict[ValueId, Content] = field(default_factory=dict)
+    facts: dict[Term, None] = field(default_factory=dict)
+    symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _examined: dict[ApplicationId, tuple[bool, tuple[Content | None, ...]]] = field(default_factory=dict)
+
+    def size(self, name: str) -> Term:
+        """An open size."""
+        self.symbols[name] = (0, "Int")
+        self.facts[at_most(0, Term(name))] = None
+        return Term(name)
+
+    def content(self, value: ValueId) -> Content:
+        """The knowledge of a value; its name stands for its elements."""
+        match self.table.values[value]:
+            case Stored(array=array):
+                return replace(constant("", array), name=f"t{value}")
+            case Result(application=application, position=position):
+                given = self._of(application)[1]
+                return given[position] or _UNKNOWN if position < len(given) else _UNKNOWN
+            case _:
+                return self.given.get(value, _UNKNOWN)
+
+    def may_fail(self, application: ApplicationId) -> bool:
+        """True unless the text requires nothing that does not hold at these types and sizes."""
+        return self._of(application)[0]
+
+    def _of(self, last: ApplicationId) -> tuple[bool, tuple[Content | None, ...]]:
+        waiting = [last]
+        while waiting:  # not by recursion: graphs are deep
+            application = waiting[-1]
+            if application in self._examined:
+                waiting.pop()
+                continue
+            made = (self.table.producer(v) for v in self.table.applications[application].inputs if v is not None)
+            before = [it for it in made if it is not None and it not in self._examined]
+            waiting += before
+            if not before:
+                self._examined[application] = self._examine(application)
+        return self._examined[last]
+
+    def _examine(self, number: ApplicationId) -> tuple[bool, tuple[Content | None, ...]]:
+        it = self.table.applications[number]
+        if it.operator is None:
+            return True, ()
+        if it.operator.rule:
+            return True, self._of_branches(number)
+        inputs = tuple(None if v is None else self.content(v) for v in it.inputs)
+        site = Site(it.operator, it.version, inputs, it.attributes, it.outputs)
+        try:
+            examined = examine(site, tuple(self.facts), self.symbols, lambda _facts, _symbols: True)
+        except Unsupported:
+            return True, ()
+        named = tuple(self.table.result(number, k) if asked else None for k, asked in enumerate(it.outputs))
+        spelled = contents.names(number, named, site, examined)
+        stems = contents.tensors(site)
+        examined = contents.renamed(examined, spelled, stems)
+        fails = any(not self._holds(site, demand) for demand in examined.demands)
+        return fails, tuple(
+            None if v is None or content is None else self._settled(v, content, examined, self.symbols)
+            for v, content in zip(named, examined.outputs, strict=False)
+        )
+
+    def _of_branches(self, number: ApplicationId) -> tuple[Content | None, ...]:
+        """The outputs of an If of which both branches give the same type and fixed sizes."""
+        it = self.table.applications[number]
+        if it.name != "If" or len(it.bodies) != 2:
+            return ()
+        made: list[Content | None] = []
+        for k, asked in enumerate(it.outputs):
+            both = [self.content(body.outputs[k]) for body in it.bodies if k < len(body.outputs)]
+            alike = len(both) == 2 and (both[0].element, both[0].shape) == (both[1].element, both[1].shape)
+            known = asked and alike and bool(both[0].element) and not any(c.dead for c in both)
+            made.append(Content(f"t{self.table.result(number, k)}", both[0].element, both[0].shape) if known else None)
+        return tuple(made)
+
+    def _holds(self, site: Site, demand: contents.Demand) -> bool:
+        if demand.position >= 0 and site.operator.statements[demand.position].kind != "require":
+            return True
+        if demand.goal is None:
+            return False
+        return demand.goal == TRUE or all(part in self.facts for part in conjuncts(demand.goal))
+
+    def _settled(self, value: ValueId, content: Content, examined: Examined, known: Symbols) -> Content:
+        """The content with sizes in open sizes of this table; nothing else that the examination has named stays."""
+        if content.dead:
+            return replace(_UNKNOWN, name=f"t{value}")
+        new = examined.symbols.keys()
+        shape = content.shape
+        if shape is not None:
+            shape = tuple(
+                self.size(f"t{value}.size.{axis}") if isinstance(n, Term) and mentioned(n) & new else n
+                for axis, n in enumerate(shape)
+            )
+        entries = content.entries
+        if entries is not None:
+            entries = tuple(
+                n if isinstance(n, int) or (isinstance(n, Term) and not mentioned(n) & new) else None for n in entries
+            )
+        return Content(f"t{value}", content.element, shape, entries, content.data, reason=content.reason)
