@@ -7,6 +7,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from sonnx.semantics.operators.application import Application, Outputs
+from sonnx.semantics.operators.compiled import ieee
 from sonnx.spec.library import specification
 from tables import table
 
@@ -255,3 +257,13 @@ def test_the_mean_accumulates_in_the_order_of_the_inputs(version: int, run: Run,
     a, b, c = f(1e30), f(-1e30), f(3)
     same(run("Mean", version, a, b, c), f(1))
     same(run("Mean", version, c, a, b), f(0))
+
+
+@pytest.mark.parametrize("exponents", [np.float32(0.5), np.full(4, 0.5, np.float32)])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_a_power_of_one_half_is_no_square_root(dtype: type[np.generic], exponents: np.ndarray) -> None:
+    """IEEE 754, 9.2.1: pow(-0, 0.5) is +0 and pow(-inf, 0.5) is +inf; NumPy's shortcut gives -0 and NaN."""
+    base = np.array([-0.0, -np.inf, 4, 0], dtype)
+    done = ieee.apply(Application("Pow", 13, (base, np.asarray(exponents)), {}, (True,)))
+    assert isinstance(done, Outputs) and isinstance(done.values[0], np.ndarray)
+    assert done.values[0].tobytes() == np.array([0, np.inf, 2, 0], dtype).tobytes()

@@ -326,13 +326,24 @@ class Extreme:
 # computed in double and rounded once.
 
 
+def powers(a: Array, b: Array) -> Array:
+    """a to the power b as IEEE 754 has it (pow of 9.2.1). NumPy takes the square root for an exponent of 0.5 that it
+    need not step through, which keeps the sign of -0.0 and has no value for -inf.
+    """
+    found: Array = np.power(a, b)
+    half = b == 0.5
+    if half.any():
+        found = np.asarray(np.where(half & (a == 0), 0.0, np.where(half & (a == -np.inf), np.inf, found)))
+    return found
+
+
 def power(base: DType, exponent: DType) -> Operation:
     """The power of elements of two types, in the type of the base."""
     if is_integer(base) and is_integer(exponent):
         return integer_power(base)
     if is_integer(base):
-        return lambda a, b: float_to_integer(np.power(a.astype(np.float64), to_double(np.asarray(b))), base)
-    return lambda a, b: narrow(np.power(to_double(np.asarray(a)), np.asarray(b).astype(np.float64)), base)
+        return lambda a, b: float_to_integer(powers(a.astype(np.float64), to_double(np.asarray(b))), base)
+    return lambda a, b: narrow(powers(to_double(np.asarray(a)), np.asarray(b).astype(np.float64)), base)
 
 
 def _quotient(a: Array, b: Array) -> Array:
@@ -366,7 +377,7 @@ def _rounding(function: Callable[[Array], Array]) -> Callable[[DType], Operation
 def _power(dtype: DType) -> Operation:
     if is_integer(dtype):
         return integer_power(dtype)
-    return lambda a, b: narrow(np.power(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
+    return lambda a, b: narrow(powers(to_double(np.asarray(a)), to_double(np.asarray(b))), dtype)
 
 
 def integer_power(dtype: DType) -> Operation:

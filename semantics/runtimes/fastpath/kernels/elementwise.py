@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from ....operators.compiled.elements.ieee import powers
 from ..functions import (
     DOUBLE,
     NATIVE,
@@ -141,10 +142,10 @@ def _power_of_float(x: Array, y: Array, out: Array) -> None:
     dtype = out.dtype
     if y.size == 1 and dtype != DOUBLE and y.reshape(-1)[0] == 2:
         np.multiply(x, x, out=out)  # the exact square is a double, so both ways round it once
-    elif dtype in NATIVE and y.dtype == dtype:
+    elif dtype in NATIVE and y.dtype == dtype and not np.any(y == 0.5):
         np.power(x, y, out=out, dtype=DOUBLE)
     else:
-        np.copyto(out, narrow(np.power(x.astype(np.float64), y.astype(np.float64)), dtype))
+        np.copyto(out, narrow(powers(x.astype(np.float64), y.astype(np.float64)), dtype))
 
 
 def _power_of_integer(x: Array, y: Array, out: Array) -> None:
@@ -155,8 +156,7 @@ def _power_of_integer(x: Array, y: Array, out: Array) -> None:
         else:
             np.copyto(out, np.power(x.astype(np.int64).view(np.uint64), y.astype(np.uint64)), casting="unsafe")
         return
-    powers = np.power(x.astype(np.float64), y.astype(np.float64))
-    np.copyto(out, powers, casting="unsafe")
+    np.copyto(out, powers(x.astype(np.float64), y.astype(np.float64)), casting="unsafe")
 
 
 @unprepared
