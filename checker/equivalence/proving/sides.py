@@ -12,6 +12,8 @@ from functools import cache
 from typing import TypeVar
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
+from sonnx.semantics.model.elements import ELEMENT_TYPES
+from sonnx.semantics.model.schemas import formal_at, schema_of
 from sonnx.semantics.operators.symbolic.definedness import opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
 from sonnx.semantics.operators.symbolic.elements.terms import SIZE, Terms
@@ -31,10 +33,11 @@ from sonnx.semantics.operators.symbolic.values import (
     Split,
     Value,
     conjuncts,
+    demand,
 )
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.elaborate.schema import ATTRIBUTE_SORTS, FormalAttribute
-from sonnx.spec.language.syntax import Port
+from sonnx.spec.language.syntax import Port, Span
 from sonnx.spec.library import specification
 
 from .asking import Asker, steps_in
@@ -213,11 +216,30 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     left = _left(rule.left, envs[0], run)
     if FALSE in run.path:
         raise Gone
-    run.apply = lambda *arguments: composed(*arguments, assume=False)
+    run.apply = _typed
     run.obligations.clear()
     run.strict = True
     scope, right = _right(rule.right, envs[1], run)
     return Case(instance, left, right, scope, tuple(run.obligations), choices.words)
+
+
+def _typed(
+    name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span, scope: Scope,
+    count: int,
+) -> tuple[Value, ...]:  # fmt: skip
+    """An application on the right side. That it is given element types which its schema admits is to be shown, too."""
+    schema = schema_of(name, version)
+    kinds: dict[str, str] = {}
+    for position, value in enumerate(inputs):
+        formal = None if schema is None else formal_at(schema.inputs, position)
+        if formal is None or not isinstance(value, Array) or not value.type.name:
+            continue
+        kind = value.type.name
+        admitted = kind not in ELEMENT_TYPES or f"tensor({kind})" in formal.types
+        alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
+        if not (admitted and alike):
+            demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
+    return composed(name, version, inputs, attributes, span, scope, count, assume=False)
 
 
 def _known(scope: Scope) -> tuple[Term, ...]:

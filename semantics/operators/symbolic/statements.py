@@ -55,6 +55,7 @@ from .values import (
     Unranked,
     Value,
     axiom,
+    conjuncts,
     demand,
     element,
     entries,
@@ -210,6 +211,8 @@ def _require(statement: CoreStatement, scope: Scope, meaning: Meaning) -> tuple[
     if not meaning.assume:
         kind = "require" if meaning.use is None else "contract"
         demand(scope, kind, meaning.use or statement.span, found, meaning.operator.name)
+        if scope.run.strict:
+            scope.run.owed.update(conjuncts(found))
     return scope.under(found), meaning
 
 

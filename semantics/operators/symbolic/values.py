@@ -187,7 +187,8 @@ class Split(Exception):  # noqa: N818 - no error: the evaluation goes on by case
     ) -> None:
         super().__init__(str(term))
         self.term, self.candidates, self.soft, self.length = term, candidates, soft, length
-        self.facts, self.symbols = (*scope.run.axioms, *scope.facts), dict(scope.run.symbols)
+        certain = (fact for fact in scope.facts if fact not in scope.run.owed)
+        self.facts, self.symbols = (*scope.run.axioms, *certain), dict(scope.run.symbols)
 
 
 class Dead(Exception):  # noqa: N818 - no error: nothing is evaluated here
@@ -304,7 +305,8 @@ class Evaluation:
     products: how many indices there are below shapes of open length, by their codes. lengths: of
     lists that are asked for entries. told: the terms of which all that
     is known has been said.
-    journal: the elements that decided something, for algebras that keep it.
+    journal: the elements that decided something, for algebras that keep it. owed: what is taken for granted since it is
+    an obligation, so that no case may be left out by it.
     every: ranks and lengths of lists are open, and no case is drawn by them.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
@@ -329,6 +331,7 @@ class Evaluation:
     lengths: dict[Term, Int] = field(default_factory=dict)
     told: set[Term] = field(default_factory=set)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
+    owed: set[Term] = field(default_factory=set)
     asks: Callable[[Scope, Term], bool] | None = None
     folded: AsTerm | None = None
     strict: bool = False
