@@ -1,6 +1,6 @@
 """The rules of part 7 on the table: where the left side of a rule stands, an application is what its right side gives.
 
-The table is no graph of one operator set: a rule applies the versions that it writes.
+The table is no graph of one operator set: every definition can be applied.
 """
 
 from __future__ import annotations
@@ -82,15 +82,14 @@ class _Rewriting:
             return Firing(self.commuting[it.operator], Strength.EXACT, application, values)
         for pattern in self.patterns.get(it.operator, ()):
             strength = self.trusted.strength(pattern.rule)
-            left, right = versions_of(pattern.rule.left), versions_of(pattern.rule.right)
-            if not _admitted(strength, normal.strength) or left is None or right is None or not may_shrink(pattern):
+            if not _admitted(strength, normal.strength) or not may_shrink(pattern):
                 continue
-            view = TableView(normal, self.prover, left)
+            view = TableView(normal, self.prover)
             match = find(view, pattern, application, self.commuting)
             if match is None or not self._covered(view, match):
                 continue
             try:
-                made = replacement(TableView(normal, self.prover, right), match)
+                made = replacement(view, match)
             except Unfit:
                 continue
             rewritten = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
@@ -162,17 +161,6 @@ def may_shrink(pattern: Pattern) -> bool:
     return len(new) < len(old) or new == old
 
 
-@cache
-def versions_of(side: CoreOperator) -> Mapping[str, int] | None:
-    """The version of each operator that a side of a rule applies; None where it applies two of one."""
-    versions: dict[str, int] = {}
-    for statement in side.statements:
-        for node in statement.nodes():
-            if node.head == "apply" and versions.setdefault(node.name, int(node.value)) != int(node.value):
-                return None
-    return versions
-
-
 def _out_of_order(inputs: Sequence[ValueId | None]) -> bool:
     return len(inputs) == 2 and inputs[0] is not None and inputs[1] is not None and inputs[0] > inputs[1]
 
@@ -206,12 +194,10 @@ def _built(normal: Normalizer, root: ApplicationId, match: Match, it: Replacemen
 
 @dataclass(frozen=True, slots=True)
 class TableView:
-    """The table as the search for patterns sees it: values are the tensors, applications the nodes. versions: that the
-    side of the rule writes."""
+    """The table as the search for patterns sees it: values are the tensors, applications the nodes."""
 
     normal: Normalizer
     prover: Prover
-    versions: Mapping[str, int]
 
     def producer(self, tensor: Tensor) -> tuple[Node, int] | None:
         """The application that gives a value."""
@@ -246,9 +232,13 @@ class TableView:
         """True for a stored tensor."""
         return self.normal.table.array(_number(tensor)) is not None
 
-    def version(self, operator: str) -> int | None:
-        """The version that the rule applies."""
-        return self.versions.get(operator)
+    def since(self, node: Node) -> int:
+        """The version of an application."""
+        return self.normal.table.applications[_number(node)].version
+
+    def version(self, operator: CoreOperator) -> int | None:
+        """A version of a definition: all that it covers mean the same."""
+        return operator.last
 
     @property
     def facts(self) -> tuple[Term, ...]:
