@@ -11,10 +11,21 @@ from sonnx.spec.language.syntax import PROVED, Property
 from ..kernel import kernel
 from ..kernel.kernel import Reading, Refused, Theorem
 from ..kernel.theory import Obligation, Theory
-from ..scripts import allocation, bodies, functions, memory, order, progress, rewriting, termination, uniqueness
+from ..scripts import (
+    allocation,
+    bodies,
+    functions,
+    memory,
+    order,
+    progress,
+    rewriting,
+    termination,
+    transforms,
+    uniqueness,
+)
 from ..scripts.script import Script
 
-FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, memory, allocation)
+FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, transforms, memory, allocation)
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 
 

@@ -42,6 +42,28 @@ CONDITIONS = [
     ("same_place", "s in owned(T)", "RegionStays"),
     ("same_place", "address(T', s') = address(T, s)", "RegionStays"),
     ("lies", "form(T, s) = layout(v)", "ReadsRight"),
+    ("well_made", "written_once(G)", "EndedSolves"),
+    ("well_made", "opens(G, I)", "EndedSolves"),
+    ("well_made", "forall n in nodes(G): grounded(G, n)", "EndedSolves"),
+    ("solves", "lookup(M, t) = lookup(I, t)", "FoldedSolves"),
+    ("replaces", "h in nodes(G)", "ReplacedIsWellMade"),
+    ("replaces", "forall t in outs(h): exists r in nodes(R): t in outs(r)", "ReplacedSolves"),
+    ("joins", "forall r in nodes(R): grounded(R, r)", "ReplacedIsWellMade"),
+    ("joins", "forall r in nodes(R), t in outs(r): t in outs(h) or unknown(G, I, t)", "ReplacedIsWellMade"),
+    ("unknown", "not t in dom(I)", "ReplacedIsWellMade"),
+    ("fills_in", "forall r in nodes(R): answers(r, N)", "KnownKept"),
+    ("redirects", "forall n in nodes(G): exists k in nodes(H): original(G, k) = n", "AllGive"),
+    ("sends", "forall w in stands(u): w = u or w in outs(h) and secluded(G, I, h, u)", "RedirectedIsWellMade"),
+    ("twins", "copies(a)", "TwinsGiveTheSame"),
+    ("twins", "single(h)", "TwinsGiveTheSame"),
+    ("twins", "forall u in every Tensor: u in ins(a) iff u in ins(h)", "TwinsSend"),
+    ("folds", "agree(h, C, I)", "FoldedSolves"),
+    ("folds", "forall t in outs(h): allowed(h, t, C, lookup(J, t))", "FoldedSolves"),
+    (
+        "closed_below",
+        "forall n in nodes(G), t in outs(n), m in nodes(G'): t in ins(m) implies n in nodes(G')",
+        "PrunedIsWellMade",
+    ),
 ]
 
 
