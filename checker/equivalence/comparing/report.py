@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sonnx.semantics.machine.inputs import type_text
@@ -313,8 +313,3 @@ def _told(it: Witness, demanded: Strength) -> list[str]:
         explained = "rounding may explain it: no evidence against equality over the reals"
         made.append(f"         {'no rounding explains it' if it.beyond else explained}")
     return made
-
-
-def witness_arrays(comparison: Comparison) -> Mapping[str, object]:
-    """The inputs of the witness by name."""
-    return {} if comparison.witness is None else dict(comparison.witness.inputs)
