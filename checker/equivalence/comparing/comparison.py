@@ -18,6 +18,7 @@ from typing import Final
 
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import check_complete, check_well_formed
+from sonnx.semantics.machine.inputs import type_text
 from sonnx.semantics.machine.report import why
 from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.model.graph import Model, TensorId
@@ -75,6 +76,7 @@ class Sides:
     facts: Facts
     firings: Mapping[ApplicationId, Firing]
     strength: Strength
+    declared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _proved(
         say(f"normal forms, {strength.name.lower()}", 0, 0)
         sides = sided(facts, models, ports, asked, strength)
         differences = unify(facts.table, [pair for _, pair in sides.pairs])
-        one_sided = any(it for it in sides.unmatched)
+        one_sided = any(it for it in sides.unmatched) or bool(sides.declared)
         decisions = decided(sides) if strength is Strength.REALS else ()
         same = all(a == b for _, (a, b) in sides.pairs)
         if same and not one_sided and not decisions and not ports.apart:
@@ -250,9 +252,80 @@ def sided(facts: Facts, models: tuple[Model, Model], ports: Interface, rules: Ru
     pairs += [(one.name, (a.output(one.tensor), b.output(other.tensor))) for one, other in ports.outputs]
     only = a.executed - b.executed, b.executed - a.executed
     unmatched = tuple(frozenset(it for it in side if facts.may_fail(it)) for side in only)
-    return Sides(
-        table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, {**plain.firings, **normal.firings}, strength
-    )
+    declared = _undeclared(facts, ports, (a, b), given)
+    fired = {**plain.firings, **normal.firings}
+    return Sides(table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, fired, strength, declared)
+
+
+def _undeclared(
+    facts: Facts,
+    ports: Interface,
+    sides: tuple[Entered, Entered],
+    given: tuple[Mapping[TensorId, ValueId], Mapping[TensorId, ValueId]],
+) -> tuple[str, ...]:
+    """The outputs whose declarations differ, and of which it is not known that they keep to them (AsDeclared)."""
+    said = []
+    named: list[dict[str, tuple[ValueId, int]]] = [{}, {}]
+    for pair in ports.inputs:
+        for k, port in enumerate(pair):
+            shape = None if port.declared is None else port.declared.shape
+            for axis, size in enumerate(shape or ()):
+                if isinstance(size, str) and size:
+                    named[k].setdefault(size, (given[k][port.tensor], axis))
+    for pair in ports.outputs:
+        wanted = [_wanted(port, names) for port, names in zip(pair, named, strict=True)]
+        if wanted[0] == wanted[1]:
+            continue
+        for k, (port, side) in enumerate(zip(pair, sides, strict=True)):
+            others = {n for other in ports.outputs if other[k] is not port for n in _sizes(other[k])}
+            shared = others & set(_sizes(port)) - named[k].keys()
+            if shared or not _keeps(facts, side.output(port.tensor), port, named[k]):
+                text = type_text(port.declared)
+                said.append(
+                    f"{'AB'[k]} may get stuck since its output {port.name} is declared {text}, unlike the other"
+                )
+    return tuple(said)
+
+
+def _sizes(port: Port) -> list[str]:
+    """The names of open sizes in a declaration."""
+    shape = None if port.declared is None else port.declared.shape
+    return [n for n in shape or () if isinstance(n, str) and n]
+
+
+def _wanted(port: Port, names: Mapping[str, tuple[ValueId, int]]) -> object:
+    """A declaration, where names of sizes stand for the sizes of inputs."""
+    it = port.declared
+    if it is None or it.kind != "tensor":
+        return it
+    shape = it.shape
+    return it.element, None if shape is None else tuple(names.get(n, n) if isinstance(n, str) else n for n in shape)
+
+
+def _keeps(facts: Facts, value: ValueId, port: Port, names: Mapping[str, tuple[ValueId, int]]) -> bool:
+    """True if a value has the declared element type and sizes in every run."""
+    it = port.declared
+    if it is None or it.kind == "unset":
+        return True
+    content = facts.content(value)
+    if it.kind != "tensor" or content.items is not None or it.element not in ("", content.element):
+        return False
+    if it.shape is None:
+        return True
+    if content.shape is None or len(content.shape) != len(it.shape):
+        return False
+    open_ = [n for n in _sizes(port) if n not in names]
+    if len(set(open_)) < len(open_):
+        return False  # two sizes are to be one
+    for ours, stated in zip(content.shape, it.shape, strict=True):
+        if isinstance(stated, int) and stated >= 0 and ours != stated:
+            return False
+        if isinstance(stated, str) and stated in names:
+            source, axis = names[stated]
+            sizes = facts.content(source).shape
+            if sizes is None or axis >= len(sizes) or sizes[axis] != ours:
+                return False
+    return True
 
 
 def _content(facts: Facts, value: ValueId, one: Port, other: Port, side: str = "A") -> Content:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from sonnx.semantics.machine.inputs import type_text
@@ -150,6 +150,7 @@ def to_data(comparison: Comparison) -> dict[str, Data]:
             for name, side, alone in zip("AB", (sides.a, sides.b), sides.unmatched, strict=True)
             for it in sorted(alone)
         ],
+        "declared": list(sides.declared),
         "decisions": [sides.table.applications[it].name for it in comparison.decisions],
         "search": None
         if comparison.search is None
@@ -279,6 +280,7 @@ def _why(comparison: Comparison) -> list[str]:
             if alone:
                 found = [path for it in sorted(alone) for path in nodes_of(side, it)] or ["a node that a rule made"]
                 made.append(f"requires {name} alone may get stuck at {few(found, _SHOWN)}")
+        made += [f"declared {it}" for it in sides.declared]
         for number in comparison.decisions[:_SHOWN]:
             deciding = [path for side in (sides.a, sides.b) for path in nodes_of(side, number)]
             made.append(f"decides  {sides.table.applications[number].name} may flip by rounding: {few(deciding, 2)}")
@@ -311,8 +313,3 @@ def _told(it: Witness, demanded: Strength) -> list[str]:
         explained = "rounding may explain it: no evidence against equality over the reals"
         made.append(f"         {'no rounding explains it' if it.beyond else explained}")
     return made
-
-
-def witness_arrays(comparison: Comparison) -> Mapping[str, object]:
-    """The inputs of the witness by name."""
-    return {} if comparison.witness is None else dict(comparison.witness.inputs)

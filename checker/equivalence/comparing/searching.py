@@ -106,7 +106,10 @@ def cases(
     """Inputs to try: those given, drawn ones, with special values, of few sizes."""
     open_ = sorted({n for t in model.graphs[0].inputs for n in _names(model, t)})
     for seed in range(1 << 20):
-        chosen = {name: sizes.get(name, _SIZES[(seed // 2) % len(_SIZES)]) for name in open_}
+        chosen = {
+            name: sizes.get(name, _SIZES[(seed // 2 + seed % 2 * place) % len(_SIZES)])
+            for place, name in enumerate(open_)
+        }
         try:
             drawn, _ = random_inputs(
                 model, seed, given, {k: v for k, v in chosen.items() if k in _drawn_names(model, given)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -228,8 +228,3 @@ def common(table: Table, a: ValueId, b: ValueId, most: int = 64) -> tuple[ValueI
                     seen.add(before)
                     waiting.append(before)
     return tuple(cuts)
-
-
-def places(values: Mapping[int, ValueId], value: ValueId) -> tuple[int, ...]:
-    """The tensors of a model that have a value."""
-    return tuple(t for t, v in values.items() if v == value)

@@ -107,7 +107,7 @@ def _list_attribute(
         return False
     chosen = rng.choice(found)
     before = list(chosen.ints)
-    chosen.ints[:] = change(before)
+    chosen.ints[:] = change(list(before))
     return list(chosen.ints) != before
 
 

@@ -109,6 +109,18 @@ UNEQUAL = {
         "g (float[1] x) => (float[1] y) { z = Constant<value_floats = [0.0]>() y = Div(x, z) }",
         "g (float[1] x) => (float[1] y) { z = Constant<value_floats = [0.0]>() n = Neg(z) y = Div(x, n) }",
     ),
+    "an output declared otherwise": (
+        "g (float[2, 3] x) => (float[2, 3] y) { y = Relu(x) }",
+        "g (float[2, 3] x) => (float[3, 2] y) { y = Relu(x) }",
+    ),
+    "an output declared of the size of an input": (
+        "g (float[N, M] x) => (float[N, M] y) { y = Relu(x) }",
+        "g (float[N, M] x) => (float[N, N] y) { y = Relu(x) }",
+    ),
+    "two outputs declared of one size": (
+        "g (float[3] x, float[2] z) => (float[K] y, float[L] v) { y = Relu(x) v = Relu(z) }",
+        "g (float[3] x, float[2] z) => (float[K] y, float[K] v) { y = Relu(x) v = Relu(z) }",
+    ),
     "outputs exchanged": (
         "g (float[2] x) => (float[2] y, float[2] z) { y = Relu(x) z = Neg(x) }",
         "g (float[2] x) => (float[2] y, float[2] z) { z = Relu(x) y = Neg(x) }",
