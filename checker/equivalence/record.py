@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from sonnx.spec.elaborate.core import Core, CoreOperator, CoreRewrite
 from sonnx.spec.elaborate.coverage import used_definitions
@@ -22,6 +23,9 @@ from sonnx.spec.library import specification
 from .matching.patterns import meaning
 from .matching.searching import Match
 from .matching.views import View
+
+if TYPE_CHECKING:
+    from .proving.rules import Verdict
 
 PATH = Path(__file__).with_name("proved.tsv")
 COLUMNS = ("rule", "claim", "verdict", "strength", "axes", "lists", "types", "cases", "seconds", "digest")
@@ -58,12 +62,37 @@ def proofs() -> Mapping[str, Proof]:
     }
 
 
-def rows() -> list[dict[str, str]]:
+def rows(path: Path = PATH) -> list[dict[str, str]]:
     """The rows of the record, of other texts included."""
-    if not PATH.is_file():
+    if not path.is_file():
         return []
-    with PATH.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
+
+
+def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
+    """Writes rows for verdicts that show what their rules claim, in place of older rows of the same rules. Rows of
+    rules that the text has no more go. listed: the greatest length of a list that is tried where proofs cut lists.
+    """
+    text = specification()
+    known = {row["rule"]: row for row in rows(path) if row["rule"] in text.rules}
+    for it in verdicts:
+        known.pop(it.rule, None)
+        if it.holds:
+            known[it.rule] = {
+                "rule": it.rule, "claim": it.claim, "verdict": it.verdict, "strength": it.strength or "-",
+                "axes": str(it.most), "lists": str(listed) if it.cut else "any", "types": it.types or "-",
+                "cases": str(it.instances), "seconds": f"{it.seconds:.1f}", "digest": digest(text.rules[it.rule]),
+            }  # fmt: skip
+    lines = ["\t".join(COLUMNS), *("\t".join(known[name][key] for key in COLUMNS) for name in sorted(known))]
+    path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+
+
+HEAD = """\
+# What is shown of the rewrites of part 7; written by `sonnx prove --transforms --record`, a row for each rule that is
+# what it claims. axes: for tensors of at most so many axes. lists: the greatest length of lists that was tried, where
+# lists were cut. types: any, or one by one. cases: that were told apart. digest: of all text that the row rests on.
+"""
 
 
 def _most(text: str) -> int | None:

@@ -32,9 +32,11 @@ PATH = click.Path(path_type=Path)
 @click.option("--jobs", type=click.IntRange(min=1), help="Processes; one for each core unless told otherwise.")
 @click.option("--no-gates", is_flag=True, help="Prove only, without the gates.")
 @click.option("--transforms", is_flag=True, help="Prove the rewrites of part 7 instead, or those with these names.")
+@click.option("--record", is_flag=True, help="With --transforms: write what is shown into the package's proved.tsv.")
 def prove(
     names: tuple[str, ...], as_table: bool, markdown: bool, rule_set: str, as_json: bool, dump: Path | None,
     pictures: Path | None, html: Path | None, seed: int, jobs: int | None, no_gates: bool, transforms: bool,
+    record: bool,
 ) -> None:  # fmt: skip
     """Prove the theorems about the specification, for all graphs.
 
@@ -60,8 +62,10 @@ def prove(
     """
     from sonnx.spec.library import specification
 
+    if record and not transforms:
+        raise click.UsageError("--record writes what is shown of rewrites: give --transforms too")
     if transforms:
-        _judge_rewrites(names, as_json=as_json, seed=seed, jobs=jobs)
+        _judge_rewrites(names, as_json=as_json, seed=seed, jobs=jobs, record=record)
 
     from ..encoding import widths
     from ..findings import findings
@@ -121,7 +125,7 @@ def prove(
     sys.exit(0 if proved and all(it.holds for it in shown) and all(it.how for it in decoded) else 1)
 
 
-def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int | None) -> NoReturn:
+def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int | None, record: bool) -> NoReturn:
     """Judges rewrites, prints what is found of each, and ends the command."""
     from sonnx.checker.equivalence.proving import suite
     from sonnx.spec.elaborate.scope import hint
@@ -140,6 +144,11 @@ def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int
             verdicts.append(verdict)
             if not as_json:
                 click.echo("\n".join(suite.lines(verdict)))
+    if record:
+        from sonnx.checker.equivalence import record as records
+        from sonnx.checker.equivalence.proving.rules import LISTED
+
+        records.write(verdicts, LISTED)
     if as_json:
         click.echo(json.dumps([suite.as_json(verdict) for verdict in verdicts], indent=2))
     else:

@@ -6,13 +6,17 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import cast
 
+from sonnx.semantics.operators.symbolic.statements import definition
+from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
+from ...definedness.record import recorded
 from .judging import judge
-from .rules import PROVED, REFUTED, Claim, Rule, Verdict
+from .rules import OPEN, PROVED, REFUTED, Claim, Rule, Verdict
 
 
 def rules(names: Sequence[str] = ()) -> list[str]:
@@ -31,8 +35,26 @@ def rule(name: str) -> Rule:
 
 
 def judged(name: str, seed: int = 0) -> Verdict:
-    """The verdict about a rule of part 7."""
-    return judge(rule(name), seed=seed)
+    """The verdict about a rule of part 7. A proof takes for granted that definitions have values where they say so: of
+    the right side that has to be on record."""
+    found = judge(rule(name), seed=seed)
+    lacking = _not_shown(specification().rules[name].right) if found.verdict == PROVED else []
+    if not lacking:
+        return found
+    return replace(found, verdict=OPEN, reasons=(f"not shown to be defined wherever it says so: {', '.join(lacking)}",))
+
+
+def _not_shown(side: CoreOperator) -> list[str]:
+    """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
+    text = specification()
+    _, known = recorded(text.operators, text.functions)
+    cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
+    applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
+    return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
+
+
+SHOWN = ("proved", "listed")
+"""The verdicts of `sonnx definedness` that a proof may rest on."""
 
 
 def judge_all(
