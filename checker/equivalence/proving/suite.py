@@ -123,7 +123,7 @@ def axioms_used(verdicts: Sequence[Verdict]) -> list[str]:
 
     used = dict.fromkeys(law for verdict in verdicts for law in verdict.axioms)
     how = {law.name: law.how for law in LAWS} | {name: told for name, (told, _) in LISTED.items()}
-    return [f"  {law}: {how[law]}" for law in used]
+    return [f"  {law}: {how[law]}" if law in how else f"  {law}" for law in used]
 
 
 def last_line(verdicts: Sequence[Verdict]) -> str:

@@ -84,8 +84,8 @@ def test_a_rule_fires_only_as_far_as_its_proof_goes() -> None:
 
 
 def test_a_rule_that_is_only_true_of_reals_needs_that_strength() -> None:
-    text = "g (float[1,2,4] X) => (float[1,3,3] Y) { A = Conv(X, W) Y = Mul(A, k) }"
-    stored = {"W": np.ones((3, 2, 2), np.float32), "k": np.float32([[2], [3], [4]])}
+    text = "g (float[1,2,4,4] X) => (float[1,3,3,3] Y) { A = Conv(X, W) Y = Mul(A, k) }"
+    stored = {"W": np.ones((3, 2, 2, 2), np.float32), "k": np.float32([[[2]], [[3]], [[4]]])}
     model = model_of(text, stored=stored)
     assert optimize(model, proved=KNOWN).after == 2
     done = optimize(model, proved=KNOWN, strength="reals")
