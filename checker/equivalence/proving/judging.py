@@ -12,7 +12,7 @@ from sonnx.semantics.operators.symbolic.elements.terms import Terms
 from sonnx.semantics.operators.symbolic.numbers import both, equal, within
 from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
 
-from . import axioms, witness
+from . import axioms, scalars, witness
 from .asking import Asker
 from .equality import Equality
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
@@ -102,7 +102,7 @@ def _instance(
         for case, found in explore(
             rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
         ):
-            if (found.reason or not possible) and record.asker.impossible(case.scope.run.path, case.scope.run.symbols):
+            if (found.reason or not possible) and _impossible(case, record.asker):
                 continue  # the left side has no value there
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
@@ -115,6 +115,12 @@ def _instance(
         record.reasons[f"{instance.label}: {problem}"] = None
         return possible, False
     return possible, True
+
+
+def _impossible(case: Case, asker: Asker) -> bool:
+    """What is known of the left side, its sizes and its elements, cannot hold together."""
+    path, symbols = case.scope.run.path, case.scope.run.symbols
+    return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, ()), path)
 
 
 def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) -> Found:

@@ -331,6 +331,14 @@ def entailed(equality: Comparison, facts: tuple[Term, ...], goal: Term) -> bool:
     return _refuted(script, (*_told(script, facts), f"(not {text})"))
 
 
+def contradictory(equality: Comparison, facts: tuple[Term, ...]) -> bool:
+    """Facts about elements cannot hold together."""
+    if not any(_about_elements(fact) and not _quantified(fact) for fact in facts):
+        return False
+    script = Script(equality, facts)
+    return _refuted(script, _told(script, facts))
+
+
 def differ(left: Term, right: Term, timeout: float = TIMEOUT) -> str:
     """Whether two elements can differ, as the solver says: unsat, sat or unknown. For the validation of a law."""
     script = Script(None, ())

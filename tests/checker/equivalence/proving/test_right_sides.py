@@ -32,3 +32,14 @@ def test_a_right_side_that_may_be_stuck_is_not_proved(why: str) -> None:
     it = extended(own_specification(), {"wrong.sonnx": text}).rules["Wrong"]
     found = judge(Rule(it.name, it.claim, it.left, it.right, it.stored, it.doc), most=1, search=False)
     assert found.verdict != PROVED
+
+
+@pytest.mark.parametrize("condition", ["n = 0 and n = 1", "c[] > 1 and c[] < 0"])
+def test_a_rule_whose_conditions_contradict_each_other_is_not_proved(condition: str) -> None:
+    text = (
+        'rewrite Empty (X: float[n], c: float[]) -> Y: float "A sentence." source "a test"'
+        f' from Y = Relu@14(Add@14(X, c)) to Y = X when {condition} "Never." exactly'
+    )
+    it = extended(own_specification(), {"empty.sonnx": text}).rules["Empty"]
+    found = judge(Rule(it.name, it.claim, it.left, it.right, it.stored, it.doc), most=1, search=False)
+    assert found.verdict != PROVED
