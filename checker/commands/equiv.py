@@ -50,8 +50,10 @@ def equiv(
 
     Exit code: 0 equal at the strength that is demanded, 1 they differ, 3 not known, 2 unreadable input or usage.
 
-    \b Examples: sonnx equiv model.onnx optimized.onnx --strength reals sonnx equiv model.onnx optimized.onnx --strength
-    reals --input image=image.npy
+    \b
+    Examples:
+      sonnx equiv model.onnx optimized.onnx --strength reals
+      sonnx equiv model.onnx optimized.onnx --strength reals --input image=image.npy
     """
     from sonnx.semantics.machine.files.numpy_files import named_inputs
     from sonnx.semantics.model.loader import load

@@ -1,0 +1,43 @@
+"""The record of what is proved of rewrites: of the present texts, and for all of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sonnx.checker.equivalence.proving.rules import LISTED, PROVED, Verdict
+from sonnx.checker.equivalence.proving.suite import judged
+from sonnx.checker.equivalence.record import COLUMNS, STRENGTHS, digest, proofs, rows, write
+from sonnx.spec.library import specification
+
+SAMPLE = ("ConvEarlier", "ReluRelu", "AbsNeg")
+
+
+def test_each_rule_is_on_record_with_the_present_text() -> None:
+    known = {row["rule"]: row for row in rows()}
+    assert known.keys() == specification().rules.keys()
+    for name, rule in specification().rules.items():
+        row = known[name]
+        assert (row["claim"], row["digest"]) == (rule.claim, digest(rule)), name
+        assert (row["verdict"] == PROVED) == (rule.claim != "never"), name
+
+
+def test_what_is_proved_is_at_least_what_is_claimed() -> None:
+    found = proofs()
+    claims = {name: rule.claim for name, rule in specification().rules.items() if rule.claim != "never"}
+    assert found.keys() == claims.keys()
+    assert all(STRENGTHS.index(found[name].strength) <= STRENGTHS.index(claim) for name, claim in claims.items())
+
+
+def test_a_few_are_judged_anew() -> None:
+    for name in SAMPLE:
+        assert judged(name).holds, name
+
+
+def test_a_row_is_written_for_what_holds_and_taken_out_for_what_does_not(tmp_path: Path) -> None:
+    path = tmp_path / "proved.tsv"
+    good = Verdict("ReluRelu", "exact", PROVED, "exact", types="any", cut=("length of a list",))
+    write([good, Verdict("AbsNeg", "exact", "open")], LISTED, path)
+    (row,) = rows(path)
+    assert tuple(row) == COLUMNS and (row["rule"], row["lists"]) == ("ReluRelu", str(LISTED))
+    write([Verdict("ReluRelu", "exact", "open")], LISTED, path)
+    assert rows(path) == []
