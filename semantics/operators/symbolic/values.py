@@ -306,6 +306,7 @@ class Evaluation:
     is known has been said.
     journal: the elements that decided something, for algebras that keep it.
     every: ranks and lengths of lists are open, and no case is drawn by them.
+    positions: the lemmas about positions that were used, inverse and converted.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
@@ -333,6 +334,7 @@ class Evaluation:
     folded: AsTerm | None = None
     strict: bool = False
     tensors: int = 0
+    positions: dict[str, None] = field(default_factory=dict)
     at: tuple[int, tuple[Int, ...]] = (0, ())
 
 
