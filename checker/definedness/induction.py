@@ -64,6 +64,7 @@ def goals() -> Iterator[Goal]:
     yield from _distinct()
     yield from _ordered()
     yield from _sums()
+    yield from _folds()
 
 
 def failures(every: Iterator[Goal] | None = None, prover: Prover | None = None) -> list[Goal]:
@@ -117,6 +118,83 @@ def _places() -> Iterator[Goal]:
     facts = (at_most(0, N), longer, at_most(0, at(D, N)), at_most(0, size(N)), within(P, size(add(N, 1))))
     yield Goal(sentence, "step", facts, both(within(last, at(D, N)), within(rest, size(N))))
     yield Goal(sentence, "inverse", facts, equal(add(multiply(rest, at(D, N)), last), P))
+    sentence = "the index at the place of an index is that index"
+    facts = (next_place, within(at(C, N), at(D, N)))
+    whole = place(add(N, 1))
+    digits = both(equal(floor_mod(whole, at(D, N)), at(C, N)), equal(floor_div(whole, at(D, N)), place(N)))
+    yield Goal(sentence, "step", facts, digits)
+    yield from _groups()
+
+
+def _groups() -> Iterator[Goal]:
+    """rank(n), before(n): the place and the size of the first n entries of a second list behind one with place p."""
+    sentence = "the place of two lists together is that of the first times the size of the second, plus its own"
+    last, size = at(C, N), at(D, N)
+    both_of: Callable[[Int], Term] = lambda n: Term("place", (n,))  # noqa: E731
+    own: Callable[[Int], Term] = lambda n: Term("before", (n,))  # noqa: E731
+    together: Callable[[Int], Term] = lambda n: equal(both_of(n), add(multiply(P, own(n)), _rank(n)))  # noqa: E731
+    yield Goal(sentence, "base", (equal(both_of(0), P), equal(own(0), 1), equal(_rank(0), 0)), together(0))
+    more = (
+        equal(both_of(add(N, 1)), add(multiply(both_of(N), size), last)),
+        equal(own(add(N, 1)), multiply(own(N), size)),
+        equal(_rank(add(N, 1)), add(multiply(_rank(N), size), last)),
+    )
+    yield Goal(sentence, "step", (*more, together(N)), together(add(N, 1)))
+    sentence = "a position below groups of sizes is converted group by group"
+    position: Callable[[Int], Int] = lambda size: add(multiply(P, size), Q)  # noqa: E731
+    yield Goal(sentence, "base", (within(Q, 1),), equal(position(1), P))
+    known = (at_most(0, M), at_most(1, X), within(Q, multiply(M, X)))
+    whole, rest = position(multiply(M, X)), floor_div(Q, X)
+    digit = equal(floor_mod(whole, X), floor_mod(Q, X))
+    left = both(equal(floor_div(whole, X), add(multiply(P, M), rest)), within(rest, M))
+    yield Goal(sentence, "step", known, both(digit, left))
+
+
+# ---- Folds ----------------------------------------------------------------------------------------
+
+
+def _folds() -> Iterator[Goal]:
+    """rank(n), before(n): what two folds have after n steps, any numbers; first: a step."""
+    sentence = "folds whose steps have equal terms are equal"
+    term: Callable[[Int], Term] = lambda n: Term("place", (n,))  # noqa: E731
+    other_term: Callable[[Int], Term] = lambda n: Term("index", (n,))  # noqa: E731
+    other: Callable[[Int], Term] = lambda n: Term("before", (n,))  # noqa: E731
+    taken = Term("other", (N,))
+    step: Callable[[Int, Int], Term] = lambda so_far, it: Term("first", (so_far, it))  # noqa: E731
+    same: Callable[[Int], Term] = lambda n: equal(_rank(n), other(n))  # noqa: E731
+    yield Goal(sentence, "base", (equal(_rank(0), X), equal(other(0), X)), same(0))
+    longer = (
+        equal(_rank(add(N, 1)), choose(_holds(N), step(_rank(N), term(N)), _rank(N))),
+        equal(other(add(N, 1)), choose(taken, step(other(N), other_term(N)), other(N))),
+    )
+    alike = (Term("iff", (_holds(N), taken)), either(opposite(_holds(N)), equal(term(N), other_term(N))))
+    yield Goal(sentence, "step", (*longer, *alike, same(N)), same(add(N, 1)))
+    yield from _linear(term, other_term, other)
+
+
+def _linear(
+    term: Callable[[Int], Term], other_term: Callable[[Int], Term], other: Callable[[Int], Term]
+) -> Iterator[Goal]:
+    """Sums, of which nothing but the laws of a ring is used: integers stand for reals."""
+    sentence = "a factor stands before a sum"
+    times: Callable[[Int], Term] = lambda n: equal(_rank(n), multiply(X, other(n)))  # noqa: E731
+    yield Goal(sentence, "base", (equal(_rank(0), 0), equal(other(0), 0)), times(0))
+    longer = (
+        equal(_rank(add(N, 1)), add(_rank(N), multiply(X, term(N)))),
+        equal(other(add(N, 1)), add(other(N), term(N))),
+    )
+    yield Goal(sentence, "step", (*longer, times(N)), times(add(N, 1)))
+    sentence = "a sum of sums is two sums"
+    total: Callable[[Int], Term] = lambda n: at(C, n)  # noqa: E731
+    two: Callable[[Int], Term] = lambda n: equal(total(n), add(_rank(n), other(n)))  # noqa: E731
+    zero = (equal(total(0), 0), equal(_rank(0), 0), equal(other(0), 0))
+    yield Goal(sentence, "base", zero, two(0))
+    longer = (
+        equal(total(add(N, 1)), add(total(N), add(term(N), other_term(N)))),
+        equal(_rank(add(N, 1)), add(_rank(N), term(N))),
+        equal(other(add(N, 1)), add(other(N), other_term(N))),
+    )
+    yield Goal(sentence, "step", (*longer, two(N)), two(add(N, 1)))
 
 
 # ---- Ranks: at how many positions before one something holds ---------------------------------------

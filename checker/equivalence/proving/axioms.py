@@ -17,6 +17,14 @@ NUMBERS = (*FLOATS, *WHOLES)
 
 WIDE = "64 bits are enough for a size, and for a product of different sizes"
 CONGRUENCE = "folds whose steps have equal terms are equal"
+POSITIONS = {
+    "inverse": "an index below a shape has one position in row-major order, and a position one index",
+    "converted": "groups of sizes with one product have one position, and are converted each for itself",
+}
+"""What is taken of positions, by the names under which an evaluation says that it used it."""
+OWN = "a conversion to the own type changes nothing"
+FIELD = "over the reals: polynomials, with inverses of what is not 0 and roots of what is not negative"
+LINEAR = "over the reals: a factor that does not depend on the step stands before a sum, and a sum of sums is two sums"
 COMMUTES = {"@+": "x + y = y + x", "@*": "x * y = y * x"}
 
 
@@ -118,7 +126,23 @@ def number(kind: str, value: str) -> Term:
 
 SIGN = "0 < 1 / x where x is positive or 0.0, and no infinity"
 SOLVER = "the solver's floating-point numbers and bit vectors, for each type"
-MACHINE = "all elements of the types of 16 bits on the machine"
+MACHINE = "both are the exact square, rounded once; all elements of the types of 16 bits were tried on the machine"
+INDUCTION = "induction, base and step shown by the solver"
+LEMMAS: Mapping[str, tuple[str, ...]] = {
+    CONGRUENCE: (CONGRUENCE,),
+    POSITIONS["inverse"]: (
+        "the place of an index is below the number of elements",
+        "each position below the number of elements is that of an index",
+        "the index at the place of an index is that index",
+    ),
+    POSITIONS["converted"]: (
+        "the place of an index is below the number of elements",
+        "the place of two lists together is that of the first times the size of the second, plus its own",
+        "a position below groups of sizes is converted group by group",
+    ),
+    LINEAR: ("a factor stands before a sum", "a sum of sums is two sums"),
+}
+"""The laws that `checker.definedness.induction` shows, by which of its lemmas."""
 
 LAWS: tuple[Law, ...] = (
     Law("1 * x = x", NUMBERS, SOLVER, _times_one, lambda k: (Term("@*", (k, number(k, "1"), x(k))), x(k))),
@@ -142,7 +166,9 @@ LISTED: Mapping[str, tuple[str, Callable[[str], tuple[Term, Term]] | None]] = {
     COMMUTES["@*"]: (SOLVER, lambda k: (Term("@*", (k, x(k), y(k))), Term("@*", (k, y(k), x(k))))),
     WIDE: ("an assumption: below 2^48, since no memory has so many bytes", None),
     SIGN: (SOLVER, None),
-    CONGRUENCE: ("induction on the steps: a fold is a function of the terms of its steps in their order", None),
+    OWN: (f"{SOLVER}; of other types the same element is read", lambda k: (Term("@.cast", (k, k, x(k))), x(k))),
+    FIELD: ("the solver's real numbers", None),
+    **dict.fromkeys(LEMMAS, (INDUCTION, None)),
 }
 """The other laws, with how they are shown."""
 
@@ -171,6 +197,7 @@ def _simplified(term: Term, told: Told) -> tuple[Term, tuple[str, ...]]:
     made = Term(term.op, tuple(args))
     own = _own_type(made)
     if own is not None:
+        used[OWN] = None
         return own, tuple(used)
     if made.op == "@.ite" and made.args[1] == made.args[2] and isinstance(made.args[1], Term):
         return made.args[1], tuple(used)

@@ -53,8 +53,11 @@ class Equality:
             return True
         for side, term in ((0, left), (1, right)):
             condition = _condition(term)
+            if condition is not None and side == 1 and _opens(condition):
+                self._fail("the right side decides by an element that the text leaves open", left, right)
+                return False
             if condition is not None:
-                return self._by_cases(condition, left, right, facts, top=top, side=side)
+                return self._by_cases(condition, left, right, facts, top=top)
         if top and left.op in FREE:
             return self._open(left, right, facts)
         if _opens(left) or _opens(right):
@@ -67,7 +70,7 @@ class Equality:
             return found
         if self.alike(left, right, facts):
             return True
-        if scalars.decided(self, left, right, facts):
+        if not self.real and scalars.decided(self, left, right, facts):
             return True
         self._fail("elements differ, or their equality is not found", left, right)
         return False
@@ -101,9 +104,7 @@ class Equality:
         """The facts entail a formula."""
         return self.asker.entails(facts, goal, self.symbols)
 
-    def _by_cases(
-        self, condition: Term, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool, side: int
-    ) -> bool:
+    def _by_cases(self, condition: Term, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool) -> bool:
         for known, then in ((condition, True), (opposite(condition), False)):
             parts = conjuncts(known)
             if known == FALSE or any(opposite(part) in facts for part in parts):
@@ -112,8 +113,8 @@ class Equality:
             if self.asker.entails(facts, opposite(known), self.symbols):
                 continue
             one, other = decided(left, condition, then), decided(right, condition, then)
-            if not self.same(one, other, inner, top=top) and not scalars.impossible(self, inner):
-                return False
+            if not self.same(one, other, inner, top=top) and (self.real or not scalars.impossible(self, inner)):
+                return False  # over the reals more can be than of what is rounded
         return True
 
     # ---- The same head ------------------------------------------------------------------------
@@ -222,6 +223,9 @@ class Equality:
     def _open(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The left element is open, at this index for itself: whatever the right one is, it may be."""
         place = left.args[2:] if left.op == "@.free" else left.args[3:]
+        if any(number_of(left) in open_numbers(fact) for fact in facts):
+            self._fail("an element that the text leaves open, of which something else depends", left, right)
+            return False
         if not self._own(place, facts):
             self._fail("an element that the text leaves open, perhaps for several places at once", left, right)
             return False
@@ -285,6 +289,16 @@ REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "@.rea
 def _opens(term: Argument) -> bool:
     """Something in the term is open."""
     return isinstance(term, Term) and (term.op in (*FREE, "@.unknown") or any(map(_opens, term.args)))
+
+
+def number_of(term: Term) -> Argument:
+    """The number of the tensor that an open element is one of."""
+    return term.args[0] if term.op == "@.one" else term.args[1]
+
+
+def open_numbers(term: Argument) -> frozenset[Argument]:
+    """The numbers of the tensors of which open elements occur in a term."""
+    return frozenset(number_of(part) for part in parts_of(term) if part.op in FREE)
 
 
 def _condition(term: Argument, *, top: bool = True) -> Term | None:

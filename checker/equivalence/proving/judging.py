@@ -7,25 +7,28 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.formulas.terms import Term
+from sonnx.semantics.formulas.terms import Argument, Term
 from sonnx.semantics.operators.symbolic.elements.terms import Terms
 from sonnx.semantics.operators.symbolic.numbers import both, equal, within
 from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
 
 from . import axioms, scalars, witness
 from .asking import Asker
-from .equality import Equality
+from .equality import Equality, open_numbers
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
 from .sides import Case, explore
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A case: why it is not proved, "" where it is."""
+    """A case: why it is not proved, "" where it is. opened: the tensors of the left side of which an output has
+    elements that the text leaves open.
+    """
 
     reason: str
     refined: bool = False
     laws: tuple[str, ...] = ()
+    opened: frozenset[Argument] = frozenset()
 
 
 @dataclass(slots=True)
@@ -133,18 +136,21 @@ def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) ->
             return Found(f"the right side needs more: {where} at {obligation.span}{_cases(case)}")
     if case.right is None:
         return Found("")
-    refined, laws = False, dict[str, None]()
+    refined, laws, opened = False, dict[str, None](), frozenset[Argument]()
     for port in case.left.operator.outputs:
         one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
         for name, left, right in _paired(port.name, one, other):
             found = _tensor(name, left, right, case, kinds, record)
             if found.reason:
                 return found
-            refined = refined or found.refined
+            if found.opened & opened:  # one value for both on the left, two on the right
+                return Found(f"{name} shares elements that the text leaves open with another output{_cases(case)}")
+            refined, opened = refined or found.refined, opened | found.opened
             laws |= dict.fromkeys(found.laws)
     algebra = case.scope.run.algebra
     if isinstance(algebra, Terms) and algebra.wide:
         laws[axioms.WIDE] = None
+    laws |= dict.fromkeys(axioms.POSITIONS[name] for name in case.scope.run.positions)
     return Found("", refined=refined, laws=tuple(laws))
 
 
@@ -207,4 +213,4 @@ def _tensor(
         return Found(f"{name} has no element on the right{_cases(case)}")
     if not equality.same(one, other, tuple(dict.fromkeys(told))):
         return Found(f"{name}: {equality.reason}{_cases(case)}")
-    return Found("", refined=equality.refined, laws=tuple(equality.laws))
+    return Found("", refined=equality.refined, laws=tuple(equality.laws), opened=open_numbers(one))

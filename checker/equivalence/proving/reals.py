@@ -16,14 +16,9 @@ from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.operators.symbolic.numbers import both, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
+from . import axioms
 from .asking import mentions
 from .comparison import Comparison, is_element
-
-LAWS = (
-    "over the reals: polynomials, with inverses of what is not 0 and roots of what is not negative",
-    "over the reals: a factor that does not depend on the step stands before a sum",
-)
-"""The laws of reals that are used, of a field and of finite sums."""
 
 Powers = tuple[tuple[int, int], ...]
 """A product of atoms, each with its exponent."""
@@ -50,15 +45,20 @@ class Atom:
     of: Key = ()
 
 
+Needed = tuple[Sum, tuple[Term, ...]]
+
+
 @dataclass(slots=True)
 class Reals:
-    """The normal forms of one comparison. divisors, roots: what the side divides by and takes roots of."""
+    """The normal forms of one comparison. divisors, roots: what the side divides by and takes roots of, and where: the
+    facts are those about the steps of the folds around it, too.
+    """
 
     equality: Comparison
     atoms: list[Atom] = field(default_factory=list)
     known: dict[tuple[Term, tuple[Term, ...]], int] = field(default_factory=dict)
-    divisors: list[Sum] = field(default_factory=list)
-    roots: list[Sum] = field(default_factory=list)
+    divisors: list[Needed] = field(default_factory=list)
+    roots: list[Needed] = field(default_factory=list)
 
     def normal(self, term: Term, facts: tuple[Term, ...]) -> Sum:
         """The normal form of an element. Raises Unreal."""
@@ -70,7 +70,7 @@ class Reals:
                 return {(): number} if number else {}
             case Term("@+" | "@-" | "@*" | "@/" as op, (str() as kind, Term() as a, Term() as b)):
                 self._of_reals(kind)
-                return self._arithmetic(op[1:], self.normal(a, facts), self.normal(b, facts), term)
+                return self._arithmetic(op[1:], self.normal(a, facts), self.normal(b, facts), term, facts)
             case Term("@.cast", (str() as kind, str() as own, Term() as a)) if self._floats(kind) and self._floats(own):
                 return self.normal(a, facts)
             case Term("@.of", (str() as kind, int() as number)) if self._floats(kind):
@@ -94,7 +94,7 @@ class Reals:
                 return result
             case Term("@.f", ("sqrt", str() as kind, Term() as a)):
                 self._of_reals(kind)
-                return self._root(self.normal(a, facts), term)
+                return self._root(self.normal(a, facts), term, facts)
             case Term("@.fold", ("sum", str() as kind, *_)):
                 self._of_reals(kind)
                 return self._summed(term, facts)
@@ -111,14 +111,14 @@ class Reals:
 
     # ---- Arithmetic ---------------------------------------------------------------------------
 
-    def _arithmetic(self, op: str, a: Sum, b: Sum, term: Term) -> Sum:
+    def _arithmetic(self, op: str, a: Sum, b: Sum, term: Term, facts: tuple[Term, ...]) -> Sum:
         if op == "+":
             return plus(a, b)
         if op == "-":
             return plus(a, scaled(b, Fraction(-1)))
         if op == "*":
             return self._times(a, b)
-        self.divisors.append(b)
+        self.divisors.append((b, facts))
         return self._times(a, self._inverse(b, term))
 
     def _times(self, a: Sum, b: Sum) -> Sum:
@@ -156,8 +156,8 @@ class Reals:
         number = self._made("inverse", term, key_of(scaled(of, 1 / first)))
         return {((number, 1),): 1 / first}
 
-    def _root(self, of: Sum, term: Term) -> Sum:
-        self.roots.append(of)
+    def _root(self, of: Sum, term: Term, facts: tuple[Term, ...]) -> Sum:
+        self.roots.append((of, facts))
         return {((self._made("root", term, key_of(of)), 1),): Fraction(1)}
 
     # ---- Atoms ----------------------------------------------------------------------------------
@@ -331,25 +331,32 @@ def same(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...])
         reals.divisors.clear()
         reals.roots.clear()
         other = reals.normal(right, facts)
-        if not all(_not_zero(reals, divisor, known_divisors, known_roots) for divisor in reals.divisors):
-            equality.reason = equality.reason or "a divisor of the right side is not shown to differ from 0"
-            return False
-        if not all(root in known_roots or _positive(root) for root in reals.roots):
-            equality.reason = equality.reason or "a root of the right side is not shown to be defined"
-            return False
+        for divisor, where in reals.divisors:
+            if not _not_zero(reals, divisor, [it for it, there in known_divisors if _within(equality, where, there)]):
+                equality.reason = equality.reason or "a divisor of the right side is not shown to differ from 0"
+                return False
+        for root, where in reals.roots:
+            if not _positive(root) and root not in [it for it, there in known_roots if _within(equality, where, there)]:
+                equality.reason = equality.reason or "a root of the right side is not shown to be defined"
+                return False
         found = not reals.cleared(plus(one, scaled(other, Fraction(-1))))
     except Unreal:
         return False
     if found:
-        equality.laws.update(dict.fromkeys(LAWS))
+        equality.laws.update(dict.fromkeys((axioms.FIELD, axioms.LINEAR)))
     return found
+
+
+def _within(equality: Comparison, where: tuple[Term, ...], there: tuple[Term, ...]) -> bool:
+    """Facts entail other ones: what is computed under these is computed under those."""
+    return all(fact in where or equality.same_truth(TRUE, fact, where) for fact in there)
 
 
 def _positive(root: Sum) -> bool:
     return list(root) == [()] and root[()] >= 0
 
 
-def _not_zero(reals: Reals, divisor: Sum, divisors: Sequence[Sum], roots: Sequence[Sum]) -> bool:
+def _not_zero(reals: Reals, divisor: Sum, divisors: Sequence[Sum]) -> bool:
     """A divisor is not 0: a number, or a product of what the left side divides by."""
     if not divisor:
         return False

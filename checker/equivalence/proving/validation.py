@@ -53,3 +53,33 @@ def squares(kind: str) -> bool:
         product = IEEE.operation("mul", dtype_of(kind))(x, x)
     nan = np.isnan(power) & np.isnan(product)
     return bool(np.all(nan | (power.view(np.uint16) == product.view(np.uint16))))
+
+
+FIELD = (
+    "(= (* x (+ y z)) (+ (* x y) (* x z)))",
+    "(= (* x (* y z)) (* (* x y) z))",
+    "(= (* x y) (* y x))",
+    "(= (+ x (+ y z)) (+ (+ x y) z))",
+    "(= (- x y) (+ x (* (- 1.0) y)))",
+    "(=> (not (= y 0.0)) (= (/ x y) (* x (/ 1.0 y))))",
+    "(=> (not (= y 0.0)) (= (* (/ 1.0 y) y) 1.0))",
+    "(=> (and (not (= y 0.0)) (= (* x y) (* z y))) (= x z))",
+    "(=> (and (not (= y 0.0)) (not (= z 0.0))) (not (= (* y z) 0.0)))",
+    "(=> (and (>= x 0.0) (>= y 0.0) (= (* x x) z) (= (* y y) z)) (= x y))",
+    "(=> (and (= (* y y) z) (not (= z 0.0))) (= (* (/ 1.0 y) (/ 1.0 y)) (/ 1.0 z)))",
+)
+"""What normal forms over the reals take: sums and products, inverses of what is not 0, the one root that is not
+negative.
+"""
+
+
+def field(timeout: float = scalars.TIMEOUT) -> Iterator[Validated]:
+    """The laws of real numbers, by the solver's."""
+    for law in FIELD:
+        yield Validated(law, "real", over_reals(law, timeout))
+
+
+def over_reals(law: str, timeout: float = scalars.TIMEOUT) -> str:
+    """Whether a formula about x, y and z can be false: unsat, sat or unknown."""
+    symbols = "".join(f"(declare-const {name} Real)" for name in "xyz")
+    return Session().check(f"(set-logic ALL){symbols}(assert (not {law}))", timeout).status

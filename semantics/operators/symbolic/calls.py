@@ -257,6 +257,7 @@ def _flatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
         known = digits.flattened(index, shape)
         if known is not None:
+            scope.run.positions["inverse"] = None
             return known
     return Term("flat", (*index, *shape)) if index else 0
 
@@ -269,6 +270,7 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
         half = len(position.args) // 2
         index, sizes = cast("tuple[Int, ...]", position.args[:half]), position.args[half:]
         if list(sizes) == shape:
+            scope.run.positions["inverse"] = None
             return index
         as_many = equal(reduce(multiply, cast("tuple[Int, ...]", sizes)), _size(shape))
         if scope.run.folded is not None and scope.knows(as_many):
@@ -276,6 +278,7 @@ def _unflatten(arguments: Arguments, span: Span, scope: Scope) -> Value:
 
             # That an index is read says that no size is 0.
             known = scope.under(*(at_most(1, n) for n in (*sizes, *shape) if not isinstance(n, str)))
+            scope.run.positions["converted"] = None
             return digits.converted(
                 index, cast("tuple[Int, ...]", sizes), shape, lambda a, b: a == b or known.knows(equal(a, b))
             )

@@ -308,6 +308,7 @@ class Evaluation:
     journal: the elements that decided something, for algebras that keep it. owed: what is taken for granted since it is
     an obligation, so that no case may be left out by it.
     every: ranks and lengths of lists are open, and no case is drawn by them.
+    positions: the lemmas about positions that were used, inverse and converted.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
     """
@@ -336,6 +337,7 @@ class Evaluation:
     folded: AsTerm | None = None
     strict: bool = False
     tensors: int = 0
+    positions: dict[str, None] = field(default_factory=dict)
     at: tuple[int, tuple[Int, ...]] = (0, ())
 
 

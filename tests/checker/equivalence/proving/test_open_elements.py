@@ -1,0 +1,69 @@
+"""What the text leaves open is no free choice where something else depends on it: another output, or a condition."""
+
+from __future__ import annotations
+
+import pytest
+from sonnx.checker.equivalence.proving.asking import Asker
+from sonnx.checker.equivalence.proving.equality import Equality
+from sonnx.checker.equivalence.proving.judging import judge
+from sonnx.checker.equivalence.proving.rules import PROVED, Rule, Verdict
+from sonnx.semantics.formulas.terms import Term
+from sonnx.spec.library import extended, own_specification
+
+
+def verdict(heading: str, sides: str, claim: str, most: int = 1) -> Verdict:
+    """The verdict about a rule of this text."""
+    text = f'rewrite Tried {heading} "A sentence." source "a test" {sides} {claim}'
+    it = extended(own_specification(), {"tried.sonnx": text}).rules["Tried"]
+    return judge(Rule(it.name, it.claim, it.left, it.right, it.stored, it.doc), most=most, search=False)
+
+
+@pytest.mark.parametrize("claim", ["exactly", "allowed"])
+def test_two_outputs_do_not_share_an_open_element(claim: str) -> None:
+    """A NaN has any integer, but one and the same in both outputs of the left side."""
+    cast = "Cast@13(X; to = 6)"
+    heading = "(X: float[d...]) -> (Y: int32, Z: int32)"
+    found = verdict(heading, f"from A = {cast} Y = Identity@14(A) Z = Identity@14(A) to Y = {cast} Z = {cast}", claim)
+    assert found.verdict != PROVED
+    assert "shares elements" in found.reasons[0]
+
+
+def test_two_outputs_may_each_have_an_open_element() -> None:
+    two = "Y = Cast@13(X; to = 6) Z = Cast@13(X; to = 7)"
+    found = verdict("(X: float[d...]) -> (Y: int32, Z: int64)", f"from {two} to {two}", "exactly")
+    assert found.verdict == PROVED
+
+
+OPEN, FIVE = Term("@.free", ("float", 1)), Term("@.num", ("float", "5"))
+NEGATIVE = Term("@<", ("float", OPEN, Term("@.num", ("float", "0"))))
+
+
+def test_an_open_element_may_be_anything_where_nothing_depends_on_it() -> None:
+    equality = Equality(Asker(), {}, ())
+    assert equality.same(OPEN, FIVE, ())
+    assert equality.refined
+
+
+def test_an_open_element_that_is_known_to_be_negative_is_not_any_number() -> None:
+    assert not Equality(Asker(), {}, ()).same(OPEN, FIVE, (NEGATIVE,))
+
+
+def test_the_right_side_does_not_decide_by_an_open_element() -> None:
+    """Two reads of what is open are two values on the right side, for all that is known."""
+    twice = Term("@.ite", (NEGATIVE, FIVE, Term("@.num", ("float", "6"))))
+    both = Term("@-", ("float", twice, twice))
+    assert not Equality(Asker(), {}, ()).same(Term("@.num", ("float", "0")), both, ())
+
+
+# ---- Over the reals -------------------------------------------------------------------------------
+
+
+def test_the_right_side_divides_only_by_what_the_left_side_divides_by_at_the_same_steps() -> None:
+    """The left side divides by the first element, the right one by all: where the second is 0 it has no value."""
+    first = "ReduceSum@11(Reciprocal@13(Slice@1(W; axes = [0], starts = [0], ends = [1])); axes = [0], keepdims = 0)"
+    every = "ReduceSum@11(Reciprocal@13(W); axes = [0], keepdims = 0)"
+    heading = "(W: float[n]) -> Y: float"
+    wrong = f"from Y = {first} to Y = Add@14({first}, Sub@14({every}, {every}))"
+    right = f"from Y = Add@14({every}, {first}) to Y = Add@14({first}, Sub@14({every}, Sub@14({every}, {every})))"
+    assert verdict(heading, right, "in reals").verdict == PROVED
+    assert verdict(heading, wrong, "in reals").verdict != PROVED
