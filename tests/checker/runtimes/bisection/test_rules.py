@@ -20,7 +20,6 @@ def test_a_rule_is_named_by_its_source_with_its_claim_and_operators() -> None:
     ("optimizer", "rewrite"),
     [
         ("GeluFusionL2", "GeluTolerance"),
-        ("LayerNormFusionL1", "LayerNormalizationExponent"),
         ("Pad_Fusion", "PadConv"),
         ("TransposeOptimizer_CPUExecutionProvider", "TransposeTranspose"),
         ("DoubleQDQPairsRemover", "DoubleQuantization"),
