@@ -19,7 +19,7 @@ from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
 from ...model.elements import DType
-from ..application import Application, Draw, Outputs, Stuck
+from ..application import Application, AttributeData, Draw, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, ElementTable
 from .statements import (
@@ -131,10 +131,21 @@ def _entered(
             signature += (name, item.shape, item.dtype)
             tensors.append(item)
         else:
-            signature += (name, item)
+            signature += (name, _bits(item))
     frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
     frame.append(application.draw)
     return tuple(signature), frame
+
+
+def _bits(item: AttributeData) -> Hashable:
+    """An attribute in a signature: 0.0 and -0.0 are equal numbers, but two values."""
+    match item:
+        case float():
+            return item.hex()
+        case tuple():
+            return tuple(it.hex() if isinstance(it, float) else it for it in item)
+        case _:
+            return item
 
 
 class _Plans:

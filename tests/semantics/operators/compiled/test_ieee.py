@@ -176,6 +176,14 @@ def test_relu_keeps_nan_and_negative_zero() -> None:
     assert found[2:].tolist() == [0.0, 0.0, 2.0, 0.0, np.inf]
 
 
+def test_attributes_that_differ_in_the_sign_of_zero_are_two() -> None:
+    x = np.array([-1.0], np.float32)
+    slopes = [run("LeakyRelu", 16, x, alpha=alpha) for alpha in (0.0, -0.0, 0.0)]
+    assert [bool(np.signbit(it[0])) for it in slopes] == [True, False, True]
+    stored = [run("Constant", 13, value_floats=(number,)) for number in (0.0, -0.0)]
+    assert [bool(np.signbit(it[0])) for it in stored] == [False, True]
+
+
 def test_integers_wrap_and_their_quotient_truncates() -> None:
     big = np.array([2**31 - 1, -(2**31)], np.int32)
     assert run("Add", 14, big, np.array([1, -1], np.int32)).tolist() == [-(2**31), 2**31 - 1]
