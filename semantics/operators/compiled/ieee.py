@@ -19,7 +19,7 @@ from sonnx.spec.library import specification
 
 from ...errors import InternalError, Unsupported
 from ...model.elements import DType
-from ..application import Application, AttributeData, Draw, Outputs, Stuck
+from ..application import Application, Draw, Outputs, Stuck
 from .code import Builder, Changed, Frame, Instruction, strided, within_budget
 from .elements.ieee import IEEE, ElementTable
 from .statements import (
@@ -137,7 +137,7 @@ def _entered(
     return tuple(signature), frame
 
 
-def _bits(item: AttributeData) -> Hashable:
+def _bits(item: Hashable) -> Hashable:
     """An attribute in a signature: 0.0 and -0.0 are equal numbers, but two values."""
     match item:
         case float():
