@@ -108,7 +108,16 @@ def optimize(
     claims = [it.claim for it in log]
     weakest = max(claims, key=STRENGTHS.index, default="exact")
     after = sum(map(len, open_.members))
-    return Optimized(open_.closed(), weakest, tuple(log), before, after, left > 0)
+    return Optimized(_readable(open_.closed()), weakest, tuple(log), before, after, left > 0)
+
+
+def _readable(model: Model) -> Model:
+    """The model with an IR version in which its stored values need not be inputs, if some are none."""
+    graphs = model.graphs
+    stored = {t for graph in graphs for t, _ in (*graph.initializers, *graph.sparse_initializers)}
+    if stored <= {t for graph in graphs for t in graph.inputs}:
+        return model
+    return replace(model, ir_version=max(model.ir_version, FIXED))
 
 
 def _raise(open_: OpenModel, opset: int, strength: str, known: Mapping[str, Proof], log: list[Firing]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 import pytest
+from onnx import checker
 from sonnx.checker.equivalence.optimizing.optimizer import UnknownRule, optimize
 from sonnx.checker.equivalence.record import Proof
 from sonnx.semantics.errors import ModelError
@@ -14,7 +15,7 @@ from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.writing import model_proto
 from sonnx.spec.library import specification
 
-from tests.support.small_models import means_the_same, model_of
+from tests.support.small_models import means_the_same, model_of, proto_of
 
 KNOWN: Mapping[str, Proof] = {
     name: Proof(name, it.claim, None, None) for name, it in specification().rules.items() if it.claim != "never"
@@ -134,3 +135,11 @@ def test_another_order_of_the_rules_gives_as_few_nodes(seed: int) -> None:
     for text, _ in CASES.values():
         model = model_of(text)
         assert optimize(model, proved=KNOWN, shuffled=seed).after == optimize(model, proved=KNOWN).after
+
+
+def test_an_old_model_with_folded_values_gets_an_ir_version_that_has_them() -> None:
+    proto = proto_of("g (float[2] X) => (float[2] Y) { a = Constant<value_floats=[1.0,2.0]>() Y = Mul(X, a) }", 12)
+    proto.ir_version = 3
+    found = optimize(load_proto(proto), proved=KNOWN)
+    assert (found.after, found.model.ir_version) == (1, 4)
+    checker.check_model(model_proto(found.model))
