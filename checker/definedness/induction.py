@@ -119,10 +119,9 @@ def _places() -> Iterator[Goal]:
     yield Goal(sentence, "step", facts, both(within(last, at(D, N)), within(rest, size(N))))
     yield Goal(sentence, "inverse", facts, equal(add(multiply(rest, at(D, N)), last), P))
     sentence = "the index at the place of an index is that index"
-    facts = (next_place, within(at(C, N), at(D, N)))
     whole = place(add(N, 1))
     digits = both(equal(floor_mod(whole, at(D, N)), at(C, N)), equal(floor_div(whole, at(D, N)), place(N)))
-    yield Goal(sentence, "step", facts, digits)
+    yield Goal(sentence, "step", (next_place, within(at(C, N), at(D, N))), digits)
     yield from _groups()
 
 
@@ -189,12 +188,12 @@ def _linear(
     two: Callable[[Int], Term] = lambda n: equal(total(n), add(_rank(n), other(n)))  # noqa: E731
     zero = (equal(total(0), 0), equal(_rank(0), 0), equal(other(0), 0))
     yield Goal(sentence, "base", zero, two(0))
-    longer = (
+    all_longer = (
         equal(total(add(N, 1)), add(total(N), add(term(N), other_term(N)))),
         equal(_rank(add(N, 1)), add(_rank(N), term(N))),
         equal(other(add(N, 1)), add(other(N), other_term(N))),
     )
-    yield Goal(sentence, "step", (*longer, two(N)), two(add(N, 1)))
+    yield Goal(sentence, "step", (*all_longer, two(N)), two(add(N, 1)))
 
 
 # ---- Ranks: at how many positions before one something holds ---------------------------------------

@@ -112,18 +112,35 @@ def steps_in(term: Argument) -> bool:
     return isinstance(term, Term) and (term.op.startswith(STEP) or any(map(steps_in, term.args)))
 
 
+def numbered(terms: Sequence[Term], symbols: Symbols) -> tuple[Argument, ...]:
+    """The terms with numbers, in the order in which they occur, for the names of symbols: what holds of terms holds of
+    all that get the same numbers.
+    """
+    names: dict[str, str] = {}
+
+    def of(term: Argument) -> Argument:
+        if not isinstance(term, Term):
+            return term
+        kind = symbols.get(term.op)
+        op = term.op if kind is None else names.setdefault(term.op, f"{kind[1]} {kind[0]} {len(names)}")
+        return Term(op, tuple(map(of, term.args)))
+
+    return tuple(map(of, terms))
+
+
 # ---- Questions ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Asker:
-    """What facts entail. Answers are remembered by question; a question has a solver of its own, so that none rests on
-    what was asked before. asked: how many went to the solver. seen: the symbols of the cases of an instance, which
-    facts may mention before they are met again.
+    """What facts entail. Answers are remembered by question, whatever its symbols are called. Each question has a
+    solver of its own, so that none rests on what was asked before. asked: how many went to the solver. seen: the
+    symbols of the cases of an instance, which facts may mention before they are met again.
     """
 
     timeout: float = TIMEOUT
     answers: dict[tuple[frozenset[Term], Term], bool] = field(default_factory=dict)
+    renamed: dict[tuple[Argument, ...], bool] = field(default_factory=dict)
     atoms: Atoms = field(default_factory=Atoms)
     asked: int = 0
     session: Session = field(default_factory=Session)
@@ -147,7 +164,11 @@ class Asker:
         plain = relevant([self.atoms.plain(fact) for fact in told], denied)
         key = frozenset(plain), denied
         if key not in self.answers:
-            self.answers[key] = self._asked(plain, key[1], {**symbols, **self.atoms.symbols})
+            every = {**symbols, **self.atoms.symbols}
+            alike = numbered((denied, *plain), every)
+            if alike not in self.renamed:
+                self.renamed[alike] = self._asked(plain, denied, every)
+            self.answers[key] = self.renamed[alike]
         return self.answers[key]
 
     def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
@@ -160,14 +181,14 @@ class Asker:
             return True
         if answer.status == "sat" and not linear.products:
             return False
-        for attempt in (*attempts(facts, goal, symbols), facts):
+        for attempt in dict.fromkeys(map(tuple, (*attempts(facts, goal, symbols), facts))):
             for seed in SEEDS:
                 found = self._checked(attempt, goal, symbols, seed)
                 if found.status == "unsat":
                     return True
                 if found.status == "sat":
                     break
-            if found.status == "sat" and attempt is facts:
+            if found.status == "sat" and attempt == tuple(facts):
                 return False
         return False
 

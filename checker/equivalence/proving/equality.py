@@ -51,6 +51,8 @@ class Equality:
         left, right = self._plain(left, facts), self._plain(right, facts)
         if left == right and not _opens(left):
             return True
+        if top and self.steps == 1 and self._at_once(left, right, facts):
+            return True
         for side, term in ((0, left), (1, right)):
             condition = _condition(term)
             if condition is not None and side == 1 and _opens(condition):
@@ -74,6 +76,51 @@ class Equality:
             return True
         self._fail("elements differ, or their equality is not found", left, right)
         return False
+
+    # ---- Without cases of indices -----------------------------------------------------------------
+
+    def _at_once(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        """The elements are the same by their heads, where the solver sees to the alternatives within indices."""
+        if _opens(left) or _opens(right) or (_condition(left) is None and _condition(right) is None):
+            return False
+        laws = dict(self.laws)
+        found = reals.same(self, left, right, facts) if self.real else self._headed(left, right, facts)
+        if not found:
+            self.laws, self.reason = laws, ""
+        return found
+
+    def _headed(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+        if left == right:
+            return True
+        condition = next((term.args[0] for term in (left, right) if term.op == "@.ite"), None)
+        if isinstance(condition, Term):
+            for known, then in ((condition, True), (opposite(condition), False)):
+                parts = conjuncts(known)
+                one, other = decided(left, condition, then), decided(right, condition, then)
+                if known == FALSE or any(opposite(part) in facts for part in parts):
+                    continue
+                inner = (*facts, *(part for part in parts if part not in facts))
+                if not self._headed(one, other, inner) and not self.entails(facts, opposite(known)):
+                    return False
+            return True
+        if left.op != right.op or len(left.args) != len(right.args) or left.op in ("@.fold", "@.place"):
+            return False
+        turned = left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0]))
+        if self._headed_arguments(left.args, right.args, facts):
+            return True
+        if turned and self._headed_arguments(left.args, (right.args[0], *right.args[:0:-1]), facts):
+            self.laws[axioms.COMMUTES[left.op]] = None
+            return True
+        return False
+
+    def _headed_arguments(self, left: Sequence[Argument], right: Sequence[Argument], facts: tuple[Term, ...]) -> bool:
+        for a, b in zip(left, right, strict=True):
+            if isinstance(a, Term) and isinstance(b, Term) and is_element(a) and is_element(b):
+                if not self._headed(a, b, facts):
+                    return False
+            elif not self.same_argument(a, b, facts):
+                return False
+        return True
 
     def _fail(self, words: str, left: Term, right: Term) -> None:
         self.reason = self.reason or f"{words}: {shown(left)} and {shown(right)}"

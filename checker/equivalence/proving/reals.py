@@ -26,6 +26,8 @@ Sum = dict[Powers, Fraction]
 """A sum of products, each with its coefficient."""
 Key = tuple[tuple[Powers, Fraction], ...]
 
+TOTAL = frozenset({"@.read", "@.of"})
+"""The heads of what has a value wherever it stands."""
 MOST = 400
 """The most products of a sum."""
 
@@ -50,15 +52,15 @@ Needed = tuple[Sum, tuple[Term, ...]]
 
 @dataclass(slots=True)
 class Reals:
-    """The normal forms of one comparison. divisors, roots: what the side divides by and takes roots of, and where: the
-    facts are those about the steps of the folds around it, too.
+    """The normal forms of one comparison. divisors, defined: what the side divides by, and what else has to have
+    a value, roots and functions, and where: the facts are those about the steps of the folds around it, too.
     """
 
     equality: Comparison
     atoms: list[Atom] = field(default_factory=list)
     known: dict[tuple[Term, tuple[Term, ...]], int] = field(default_factory=dict)
     divisors: list[Needed] = field(default_factory=list)
-    roots: list[Needed] = field(default_factory=list)
+    defined: list[Needed] = field(default_factory=list)
 
     def normal(self, term: Term, facts: tuple[Term, ...]) -> Sum:
         """The normal form of an element. Raises Unreal."""
@@ -99,7 +101,10 @@ class Reals:
                 self._of_reals(kind)
                 return self._summed(term, facts)
             case _:
-                return {((self._atom(term, facts), 1),): Fraction(1)}
+                atom: Sum = {((self._atom(term, facts), 1),): Fraction(1)}
+                if term.op not in TOTAL:
+                    self.defined.append((atom, facts))
+                return atom
 
     def _floats(self, kind: str) -> bool:
         allowed = self.equality.kinds.get(kind, (kind,))
@@ -157,7 +162,7 @@ class Reals:
         return {((number, 1),): 1 / first}
 
     def _root(self, of: Sum, term: Term, facts: tuple[Term, ...]) -> Sum:
-        self.roots.append((of, facts))
+        self.defined.append((of, facts))
         return {((self._made("root", term, key_of(of)), 1),): Fraction(1)}
 
     # ---- Atoms ----------------------------------------------------------------------------------
@@ -327,17 +332,17 @@ def same(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...])
     reals = Reals(equality)
     try:
         one = reals.normal(left, facts)
-        known_divisors, known_roots = list(reals.divisors), list(reals.roots)
+        known_divisors, known_others = list(reals.divisors), list(reals.defined)
         reals.divisors.clear()
-        reals.roots.clear()
+        reals.defined.clear()
         other = reals.normal(right, facts)
         for divisor, where in reals.divisors:
             if not _not_zero(reals, divisor, [it for it, there in known_divisors if _within(equality, where, there)]):
                 equality.reason = equality.reason or "a divisor of the right side is not shown to differ from 0"
                 return False
-        for root, where in reals.roots:
-            if not _positive(root) and root not in [it for it, there in known_roots if _within(equality, where, there)]:
-                equality.reason = equality.reason or "a root of the right side is not shown to be defined"
+        for own, where in reals.defined:
+            if not _positive(own) and own not in [it for it, there in known_others if _within(equality, where, there)]:
+                equality.reason = equality.reason or "a function on the right side is not shown to be defined"
                 return False
         found = not reals.cleared(plus(one, scaled(other, Fraction(-1))))
     except Unreal:

@@ -67,3 +67,12 @@ def test_the_right_side_divides_only_by_what_the_left_side_divides_by_at_the_sam
     right = f"from Y = Add@14({every}, {first}) to Y = Add@14({first}, Sub@14({every}, Sub@14({every}, {every})))"
     assert verdict(heading, right, "in reals").verdict == PROVED
     assert verdict(heading, wrong, "in reals").verdict != PROVED
+
+
+@pytest.mark.parametrize("partial", ["Log@13(W)", "Exp@13(Reciprocal@13(W))", "Sqrt@13(W)", "Reciprocal@13(W)"])
+def test_what_cancels_out_on_the_right_side_has_to_be_defined(partial: str) -> None:
+    heading = "(X: float[d...], W: float[d...]) -> Y: float"
+    less = "Add@14(X, W)"
+    more = f"Add@14({less}, Sub@14({partial}, {partial}))"
+    assert verdict(heading, f"from Y = {less} to Y = {more}", "in reals").verdict != PROVED
+    assert verdict(heading, f"from Y = {more} to Y = {less}", "in reals").verdict == PROVED
