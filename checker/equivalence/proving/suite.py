@@ -6,13 +6,17 @@ import multiprocessing
 import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from typing import cast
 
+from sonnx.semantics.operators.symbolic.statements import definition
+from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
+from ...definedness.record import recorded
 from .judging import judge
-from .rules import PROVED, REFUTED, Claim, Rule, Verdict
+from .rules import OPEN, PROVED, REFUTED, Claim, Rule, Verdict
 
 
 def rules(names: Sequence[str] = ()) -> list[str]:
@@ -24,15 +28,37 @@ def rules(names: Sequence[str] = ()) -> list[str]:
     return list(names) or list(known)
 
 
-def rule(name: str) -> Rule:
-    """A rule of part 7."""
-    it = specification().rules[name]
+def rule(it: CoreRewrite) -> Rule:
+    """A rewrite as the prover takes it."""
     return Rule(it.name, cast("Claim", it.claim), it.left, it.right, it.stored, it.doc)
 
 
 def judged(name: str, seed: int = 0) -> Verdict:
     """The verdict about a rule of part 7."""
-    return judge(rule(name), seed=seed)
+    return judged_rewrite(specification().rules[name], seed)
+
+
+def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
+    """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
+    right side that has to be on record."""
+    found = judge(rule(it), seed=seed)
+    lacking = _not_shown(it.right) if found.verdict == PROVED else []
+    if not lacking:
+        return found
+    return replace(found, verdict=OPEN, reasons=(f"not shown to be defined wherever it says so: {', '.join(lacking)}",))
+
+
+def _not_shown(side: CoreOperator) -> list[str]:
+    """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
+    text = specification()
+    _, known = recorded(text.operators, text.functions)
+    cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
+    applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
+    return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
+
+
+SHOWN = ("proved", "listed")
+"""The verdicts of `sonnx definedness` that a proof may rest on."""
 
 
 def judge_all(
@@ -101,7 +127,7 @@ def axioms_used(verdicts: Sequence[Verdict]) -> list[str]:
 
     used = dict.fromkeys(law for verdict in verdicts for law in verdict.axioms)
     how = {law.name: law.how for law in LAWS} | {name: told for name, (told, _) in LISTED.items()}
-    return [f"  {law}: {how[law]}" for law in used]
+    return [f"  {law}: {how[law]}" if law in how else f"  {law}" for law in used]
 
 
 def last_line(verdicts: Sequence[Verdict]) -> str:
