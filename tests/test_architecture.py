@@ -12,8 +12,8 @@ ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
 LAYERS = ("spec", "semantics", "checker", "proofs")
 GROUND = {"spec.language", "spec.terminal", "spec.pages", "spec.project", "semantics.errors", "semantics.resources"}
-FRONTS = {"semantics", "checker", "checker.runtimes", "proofs"}
-"""The packages that hold others and no files: their `__init__` says so, or offers names of the packages below."""
+FRONTS = {"semantics", "checker", "checker.runtimes", "checker.equivalence", "proofs"}
+"""The packages that hold others: their `__init__` says so, or offers names of the packages below."""
 
 
 def module_name(path: Path) -> str:

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
 @click.option(
     "--rules",
     metavar="NAME,...",
-    help="Use these rewrites, in this order, wherever they stand. Without it: all of that strength, where they leave"
-    " fewer nodes to run.",
+    help="Use these rewrites, in this order, wherever they stand; one that is not on record, such as one of your own"
+    " (sonnx --spec), is proved first, or refused. Without it: all of that strength, where they leave fewer nodes to"
+    " run.",
 )
 @click.option(
     "--fix-initializers",

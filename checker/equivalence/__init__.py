@@ -2,4 +2,35 @@
 
 Each package below holds one of these. None of them knows an operator by name: what an operator is, and which rules
 there are, say the texts.
+
+    from sonnx.checker.equivalence import GLOBAL, LOCAL, optimize, rewrite
+    from sonnx.semantics.model.loader import load
+
+    model, log = rewrite(load("model.onnx"), ["TransposeTranspose"])    # local: rewrites, and nothing else
+    done = optimize(load("model.onnx"), passes=(*GLOBAL, *LOCAL))       # and theorems on the whole model
+
+Names are loaded when first used.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .optimizing.optimizer import GLOBAL, LOCAL, optimize
+    from .optimizing.rewriting import rewrite
+
+__all__ = ["GLOBAL", "LOCAL", "optimize", "rewrite"]
+
+_HOMES = {"rewrite": "rewriting"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f".optimizing.{_HOMES.get(name, 'optimizer')}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

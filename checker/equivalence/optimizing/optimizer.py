@@ -13,11 +13,11 @@ from sonnx.semantics.model.graph import Model, TensorId
 from sonnx.semantics.model.path import quote
 from sonnx.semantics.model.schemas import newest_opset
 from sonnx.spec.elaborate.core import CoreRewrite
-from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
 from ..matching.patterns import by_root, commutation
 from ..record import STRENGTHS, Proof, proofs
+from .admitting import admitted
 from .graphs import OpenModel
 from .passes import Firing, dedupe, fold, prune, raised, rewrite
 
@@ -51,15 +51,11 @@ class Optimized:
         return dict(Counter(it.rule for it in self.log).most_common())
 
 
-class UnknownRule(ModelError):  # noqa: N818 - a sentence for the user
-    """A rule that there is none of, or that is not proved as strongly as it is asked for."""
-
-
 def optimize(
     model: Model,
     *,
     strength: str = "exact",
-    rules: Sequence[str] | None = None,
+    rules: Sequence[str | CoreRewrite] | None = None,
     proved: Mapping[str, Proof] | None = None,
     fixed: bool = False,
     opset: int | None = None,
@@ -69,9 +65,10 @@ def optimize(
 ) -> Optimized:
     """A model that means the same, as far as `strength` says, with fewer nodes.
 
-    rules: the rewrites to use, by name, in this order; they are used wherever they stand. Without it all that are
-    proved, where they leave fewer nodes to run. proved: in place of the record. fixed: stored values that a caller may
-    override are no inputs any more. opset: the operator set of ONNX to which the model is raised first. shuffled: a
+    rules: the rewrites to use, by name or themselves, in this order; they are used wherever they stand, and one that is
+    not on record is proved first. Without it all that are proved, where they leave fewer nodes to run. proved: in place
+    of the record and of such proofs. fixed: stored values that a caller may override are no inputs any more. opset: the
+    operator set of ONNX to which the model is raised first. passes: of each round, LOCAL and GLOBAL ones. shuffled: a
     seed for another order of the rules. Raises UnknownRule, and ModelError for a model that is not well-formed or
     cannot be raised.
     """
@@ -80,8 +77,8 @@ def optimize(
         raise ModelError(f"the model is not well-formed, so it has no runs to be kept: {wrong.message}")
     if fixed:
         model = with_fixed_values(model)
-    known = proofs() if proved is None else proved
-    chosen = selected(rules, strength, known)
+    record = proofs() if proved is None else proved
+    chosen, known = admitted(rules, strength, record, prove=proved is None)
     if shuffled is not None:
         Random(shuffled).shuffle(chosen)
     commuting = frozenset(it for rule in chosen if (it := commutation(rule)) is not None)
@@ -91,7 +88,7 @@ def optimize(
     log: list[Firing] = []
     left = MOST * max(before, 1)
     if opset is not None:
-        _raise(open_, opset, strength, known, log)
+        _raise(open_, opset, strength, record, log)
     changed = True
     while changed:
         changed = False
@@ -125,7 +122,8 @@ def _raise(open_: OpenModel, opset: int, strength: str, known: Mapping[str, Proo
     now = open_.opsets.get("")
     if now is None or not now <= opset <= newest_opset():
         raise ModelError(f"the model can be raised to an operator set from {now} to {newest_opset()}, not to {opset}")
-    left = raised(open_, by_root(selected(None, strength, known)), known, log.append, opset)
+    rules, _ = admitted(None, strength, known)
+    left = raised(open_, by_root(rules), known, log.append, opset)
     if left is not None:
         node = open_.nodes[left]
         raise ModelError(
@@ -147,19 +145,3 @@ def with_fixed_values(model: Model) -> Model:
     kept = [(t, type_) for t, type_ in zip(main.inputs, main.input_types, strict=True) if t not in gone]
     main = replace(main, inputs=tuple(t for t, _ in kept), input_types=tuple(type_ for _, type_ in kept))
     return replace(model, graphs=(main, *model.graphs[1:]), ir_version=max(model.ir_version, FIXED))
-
-
-def selected(names: Sequence[str] | None, strength: str, known: Mapping[str, Proof]) -> list[CoreRewrite]:
-    """The rules that are proved at least as strongly. Raises UnknownRule for a name that is none of these."""
-    text = specification()
-    admitted = STRENGTHS[: STRENGTHS.index(strength) + 1]
-    usable = {name: rule for name, rule in text.rules.items() if name in known and known[name].strength in admitted}
-    usable = {name: rule for name, rule in usable.items() if rule.claim in admitted}
-    for name in names or ():
-        if name not in text.rules:
-            raise UnknownRule(f"no rewrite is named {name}: sonnx prove --transforms lists them")
-        if name not in usable:
-            claim = text.rules[name].claim
-            said = f"{name} claims {claim}" if claim not in admitted else f"{name} is not proved"
-            raise UnknownRule(f"{said}, which is not enough for the strength {strength}")
-    return [usable[name] for name in names] if names is not None else list(usable.values())

@@ -187,7 +187,7 @@ def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log:
         else:
             touched += open_.readers.get(t, ())
             open_.contents.update({t: before[t]} if t in before else {})
-    for m in match.nodes:
+    for m in reversed(match.nodes):
         if isinstance(m, int) and m in open_.nodes and not _is_read(open_, m):
             open_.remove(m)
     rule = match.pattern.rule

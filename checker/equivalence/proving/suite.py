@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import cast
 
 from sonnx.semantics.operators.symbolic.statements import definition
-from sonnx.spec.elaborate.core import CoreOperator
+from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
@@ -28,17 +28,21 @@ def rules(names: Sequence[str] = ()) -> list[str]:
     return list(names) or list(known)
 
 
-def rule(name: str) -> Rule:
-    """A rule of part 7."""
-    it = specification().rules[name]
+def rule(it: CoreRewrite) -> Rule:
+    """A rewrite as the prover takes it."""
     return Rule(it.name, cast("Claim", it.claim), it.left, it.right, it.stored, it.doc)
 
 
 def judged(name: str, seed: int = 0) -> Verdict:
-    """The verdict about a rule of part 7. A proof takes for granted that definitions have values where they say so: of
-    the right side that has to be on record."""
-    found = judge(rule(name), seed=seed)
-    lacking = _not_shown(specification().rules[name].right) if found.verdict == PROVED else []
+    """The verdict about a rule of part 7."""
+    return judged_rewrite(specification().rules[name], seed)
+
+
+def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
+    """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
+    right side that has to be on record."""
+    found = judge(rule(it), seed=seed)
+    lacking = _not_shown(it.right) if found.verdict == PROVED else []
     if not lacking:
         return found
     return replace(found, verdict=OPEN, reasons=(f"not shown to be defined wherever it says so: {', '.join(lacking)}",))

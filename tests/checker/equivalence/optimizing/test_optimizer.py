@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 from onnx import checker
-from sonnx.checker.equivalence.optimizing.optimizer import UnknownRule, optimize
+from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
+from sonnx.checker.equivalence.optimizing.optimizer import optimize
 from sonnx.checker.equivalence.record import Proof
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
@@ -102,6 +103,14 @@ def test_rules_that_cannot_be_used_are_refused(names: list[str], said: str) -> N
     known = {} if said == "is not proved" else KNOWN
     with pytest.raises(UnknownRule, match=said):
         optimize(model, proved=known, rules=names)
+
+
+def test_a_rule_that_is_proved_more_weakly_than_it_claims_is_not_used() -> None:
+    text, _ = CASES["transpositions"]
+    weak = {"TransposeTranspose": Proof("TransposeTranspose", "reals", None, None)}
+    assert optimize(model_of(text), proved=weak, strength="reals").after == 2
+    with pytest.raises(UnknownRule, match="claims exact and is proved as reals only"):
+        optimize(model_of(text), proved=weak, strength="reals", rules=["TransposeTranspose"])
 
 
 def test_a_model_is_raised_where_each_node_can_be() -> None:
