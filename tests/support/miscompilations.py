@@ -1,4 +1,4 @@
-"""Rewrites of onnxruntime that are wrong, each as the smallest model that shows it and an input on which it shows.
+"""Rewrites of runtimes and of other tools that are wrong, each as the smallest model that shows it, with an input.
 
 The numbers are the rows of the table in issue 18's background: pattern, the condition that the rewrite misses, and who
 reported it. `passes` are the optimizers of onnxruntime without which the result is right, by the names under which it
@@ -160,6 +160,166 @@ ROWS: tuple[Build, ...] = (
     two_quantizations,
     gelu_with_a_short_root,
 )
+
+
+# ---- Rewrites of other tools, and those that onnxruntime has repaired ---------------------------
+
+
+def product_with_a_transposition_that_does_nothing() -> Miscompilation:
+    """A transposition with perm = [0, 1] is taken for one that exchanges the axes (ORT #32228, #32417, #32418)."""
+    text = """g (float[2, 2] x) => (float[2, 2] y) <float[2, 2] w = {1, 2, 3, 5}, float[2] b = {0, 1}>
+        { t = Transpose<perm = [0, 1]>(x)  m = MatMul(t, w)  y = Add(m, b) }"""
+    return _made("1", "perm is [1, 0]", "", text, {"x": _floats(1, 2, 3, 4, shape=(2, 2))})
+
+
+def normalization_whose_quotient_is_its_scale() -> Miscompilation:
+    """The quotient times itself: the one factor is taken for the scale of the other (ORT #31147)."""
+    text = """g (float[3] x) => (float[3] y)
+        <float[1] p = {2}, float[1] e = {0.00001}, float[3] b = {0, 0, 0}, int64[1] last = {-1}>
+        { mean = ReduceMean(x, last)  d = Sub(x, mean)  q = Pow(d, p)  variance = ReduceMean(q, last)
+          v = Add(variance, e)  s = Sqrt(v)  n = Div(d, s)  m = Mul(n, n)  y = Add(m, b) }"""
+    return _made("5", "the operand is not inside the match", "", text, {"x": _floats(1, 2, 4)})
+
+
+def truth_of_an_integer_part() -> Miscompilation:
+    """0.5 is true, and its integer part is not (ORT #28089, #11994, #4039)."""
+    text = "g (float[3] x) => (bool[3] y) { i = Cast<to = 6>(x)  y = Cast<to = 9>(i) }"
+    return _made("8", "truncation", "", text, {"x": _floats(0.5, -0.5, 1.5)})
+
+
+def double_through_float() -> Miscompilation:
+    """A conversion to float and back is dropped (ORT #17565)."""
+    text = "g (double[2] x) => (double[2] y) { f = Cast<to = 1>(x)  y = Cast<to = 11>(f) }"
+    return _made("9", "the type in the middle holds all values", "", text, {"x": np.array([0.1, 1e300])})
+
+
+def zero_before_a_mean() -> Miscompilation:
+    """A zero that is added counts in the mean (ORT #22177)."""
+    text = """g (float[1, 1, 3] x) => (float[1, 1, 3] y) <int64[6] p = {0, 0, 1, 0, 0, 0}>
+        { a = Pad(x, p)  y = AveragePool<kernel_shape = [2]>(a) }"""
+    return _made("12", "count_include_pad", "", text, {"x": _floats(1, 2, 3, shape=(1, 1, 3))})
+
+
+def zero_before_the_greatest() -> Miscompilation:
+    """A zero that is added is greater than a negative number (onnx/optimizer #269)."""
+    text = """g (float[1, 1, 3] x) => (float[1, 1, 3] y) <int64[6] p = {0, 0, 1, 0, 0, 0}>
+        { a = Pad(x, p)  y = MaxPool<kernel_shape = [2]>(a) }"""
+    return _made("13", "the padding is the negative infinity", "", text, {"x": _floats(-1, -2, -3, shape=(1, 1, 3))})
+
+
+def elements_taken_away_before_a_convolution() -> Miscompilation:
+    """Padding below zero takes elements away, which a convolution cannot (onnxscript #2838)."""
+    text = """g (float[1, 1, 4] x) => (float[1, 1, 3] y) <int64[6] p = {0, 0, -1, 0, 0, 0}, float[1, 1, 1] w = {2}>
+        { a = Pad(x, p)  y = Conv(a, w) }"""
+    return _made("14", "pads are not negative", "", text, {"x": _floats(1, 2, 3, 4, shape=(1, 1, 4))})
+
+
+def grouped_convolution_with_a_constant_of_its_shape() -> Miscompilation:
+    """The constant has an element for each position, not one for each channel (ORT #12498)."""
+    text = """g (float[1, 2, 2] x) => (float[1, 2, 2] y) <float[2, 1, 1] w = {1, 2}, float[1, 2, 2] k = {1, 2, 3, 4}>
+        { c = Conv<group = 2>(x, w)  y = Add(c, k) }"""
+    return _made("15", "one summand for each channel", "", text, {"x": _floats(1, 2, 3, 4, shape=(1, 2, 2))})
+
+
+def greatest_integers_with_a_negative_scale() -> Miscompilation:
+    """The greatest number belongs to the least integer where the scale is negative (ORT #21176)."""
+    text = """g (uint8[1, 1, 3] x) => (uint8[1, 1, 2] y) <float s = {-1}, uint8 z = {100}>
+        { d = DequantizeLinear(x, s, z)  m = MaxPool<kernel_shape = [2]>(d)  y = QuantizeLinear(m, s, z) }"""
+    return _made("21", "the scale is positive", "", text, {"x": np.array([[[1, 2, 3]]], np.uint8)})
+
+
+def place_of_the_greatest_power() -> Miscompilation:
+    """Great numbers have the same power, the infinity (onnx/optimizer #281)."""
+    text = "g (float[2] x) => (int64[1] y) { e = Exp(x)  y = ArgMax<axis = 0>(e) }"
+    return _made("22", "the function is injective", "", text, {"x": _floats(100, 200)})
+
+
+def place_of_the_greatest_logarithm() -> Miscompilation:
+    """A negative number has no logarithm, and NaN counts as the greatest (onnx/optimizer #281)."""
+    text = "g (float[2] x) => (int64[1] y) { e = Log(x)  y = ArgMax<axis = 0>(e) }"
+    return _made("22", "no NaN", "", text, {"x": _floats(-1, 2)})
+
+
+def two_great_factors() -> Miscompilation:
+    """x * c overflows where x * (c * d) does not."""
+    text = """g (float[1] x) => (float[1] y) <float[1] c = {1e30}, float[1] d = {1e-30}>
+        { a = Mul(x, c)  y = Mul(a, d) }"""
+    return _made("23", "nothing overflows", "", text, {"x": _floats(1e10)})
+
+
+def reshaping_that_copies_a_size() -> Miscompilation:
+    """The 0 copies a size of the tensor in the middle (onnx/optimizer #259)."""
+    text = """g (float[2, 3] x) => (float[3, 2] y) <int64[2] s = {3, 2}, int64[2] t = {0, -1}>
+        { a = Reshape(x, s)  y = Reshape(a, t) }"""
+    return _made("24", "no 0 copies", "", text, {"x": _floats(1, 2, 3, 4, 5, 6, shape=(2, 3))})
+
+
+def last_axis_removed_twice() -> Miscompilation:
+    """The last axis of the second step is the last but one of the first (onnx/optimizer #253)."""
+    text = """g (float[2, 1, 1] x) => (float[2] y) <int64[1] a = {-1}>
+        { b = Squeeze(x, a)  y = Squeeze(b, a) }"""
+    return _made("25", "axes are relative to their own tensor", "", text, {"x": _floats(1, 2, shape=(2, 1, 1))})
+
+
+def convolution_times_a_row() -> Miscompilation:
+    """A factor with one axis belongs to the last axis, not to the channels."""
+    text = """g (float[1, 1, 3] x) => (float[1, 3, 3] y) <float[3, 1, 1] w = {1, 2, 3}, float[3] k = {1, 10, 100}>
+        { c = Conv(x, w)  y = Mul(c, k) }"""
+    return _made("26", "the factor belongs to the channel", "", text, {"x": _floats(1, 2, 3, shape=(1, 1, 3))})
+
+
+def two_rotations_of_the_axes() -> Miscompilation:
+    """Of two transpositions the second one moves the axes as the first one has left them (onnx #2446)."""
+    text = """g (float[2, 3, 1] x) => (float[1, 2, 3] y)
+        { a = Transpose<perm = [1, 0, 2]>(x)  b = Transpose<perm = [2, 0, 1]>(a)
+          y = Transpose<perm = [0, 2, 1]>(b) }"""
+    return _made("27", "the order of the composition", "", text, {"x": _floats(1, 2, 3, 4, 5, 6, shape=(2, 3, 1))})
+
+
+def negative_factor_behind_relu() -> Miscompilation:
+    """A negative factor does not move before Relu (TVM #16211, PR #2299)."""
+    given = "float[1, 1, 1] w = {1}, float k = {-2}"
+    x = _floats(-1, 0.5, 2, shape=(1, 1, 3))
+    return _made("28", "k is positive", "", _convolution("r = Relu(c)  y = Mul(r, k)", given), {"x": x})
+
+
+def zeros_of_both_signs() -> Miscompilation:
+    """Constants that are equal as numbers, or as bytes, and are not the same (onnxsim #265)."""
+    text = """g (float[2] x) => (float[2] y, int32[2] z)
+        <float[2] p = {0, 0}, float[2] n = {-0.0, -0.0}, int32[2] i = {0, 0}>
+        { a = Div(x, p)  b = Div(x, n)  y = Max(a, b)  c = Cast<to = 6>(x)  z = Add(c, i) }"""
+    return _made("29", "bytes, type and shape are equal", "", text, {"x": _floats(1, -1)})
+
+
+def folded_inverse_root_of_zero() -> Miscompilation:
+    """A constant 1 / sqrt(-0.0) is the negative infinity, however it is computed (ORT #31140, #31163)."""
+    text = """g (float[1] x) => (float[1] y) <float[1] o = {-0.0}, float[1] one = {1}>
+        { s = Sqrt(o)  i = Div(one, s)  y = Add(x, i) }"""
+    return _made("30", "the same meaning", "", text, {"x": _floats(1)})
+
+
+OTHERS: tuple[Build, ...] = (
+    product_with_a_transposition_that_does_nothing,
+    normalization_whose_quotient_is_its_scale,
+    truth_of_an_integer_part,
+    double_through_float,
+    zero_before_a_mean,
+    zero_before_the_greatest,
+    elements_taken_away_before_a_convolution,
+    grouped_convolution_with_a_constant_of_its_shape,
+    greatest_integers_with_a_negative_scale,
+    place_of_the_greatest_power,
+    place_of_the_greatest_logarithm,
+    two_great_factors,
+    reshaping_that_copies_a_size,
+    last_axis_removed_twice,
+    convolution_times_a_row,
+    two_rotations_of_the_axes,
+    negative_factor_behind_relu,
+    zeros_of_both_signs,
+    folded_inverse_root_of_zero,
+)
+"""Rows that onnxruntime has repaired, or that are wrong in other tools."""
 
 
 def deep_model(nodes: int = 50) -> Miscompilation:

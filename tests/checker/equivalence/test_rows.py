@@ -1,0 +1,28 @@
+"""The table of rewrites of popular tools that are wrong, held against the rewrites of part 7."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import miscompilations
+import pytest
+from sonnx.spec.library import own_specification
+
+ROWS = tomllib.loads((Path(__file__).parent / "rows.toml").read_text(encoding="utf-8"))["rows"]
+
+
+def test_there_are_31_rows() -> None:
+    assert [row["row"] for row in ROWS] == [str(number) for number in range(1, 32)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row["row"] for row in ROWS])
+def test_a_row_names_rules_with_the_claims_that_it_says_or_why_there_is_none(row: dict[str, list[str]]) -> None:
+    claims = {name: rule.claim for name, rule in own_specification().rewrites.items()}
+    assert {claims[name] for name in row["never"]} <= {"never"}
+    assert {claims[name] for name in row["repaired"]} <= {"exact", "allowed", "reals"}
+    assert bool(row["never"] or row["repaired"]) != bool(row.get("missing"))
+
+
+def test_each_model_is_of_a_row() -> None:
+    assert {build().row for build in miscompilations.ROWS} <= {row["row"] for row in ROWS}
