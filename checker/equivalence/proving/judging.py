@@ -18,6 +18,9 @@ from .equality import Equality, open_numbers
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
 from .sides import Case, explore
 
+FALSE = 60
+"""So many choices of sizes and attributes are tried for a rule that claims never, before any proof is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -49,6 +52,11 @@ class Record:
 def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) -> Verdict:
     """The verdict about a rule, up to so many axes. search: for an input that refutes it, where it is not proved."""
     start = time.monotonic()
+    if search and rule.claim == "never":  # what is believed to be false is not proved first
+        found = witness.search(rule, seed=seed, tries=FALSE)
+        if found is not None:
+            seconds = time.monotonic() - start
+            return Verdict(rule.name, rule.claim, REFUTED, most=most, seconds=seconds, witness=found)
     record = Record(Asker())
     strength, told = _proved(rule, record, most)
     if not strength and rule.claim == "reals":

@@ -472,13 +472,13 @@ def _outcomes_field(source: Field, count: Int, span: Span, scope: Scope) -> Fiel
 def _outcomes(arguments: Arguments, span: Span, scope: Scope) -> Value:
     if isinstance(arguments[0], Field):
         return _outcomes_field(arguments[0], whole(arguments[1]), span, scope)
-    _by_name_alone("outcomes", span, scope)
     source, count = _array(arguments[0]), whole(arguments[1])
     contract(scope, span, at_most(0, count), "outcomes")
     last = len(source.shape) - 1
     name = f"outcomes.{span.line}.{span.column}.{source.name}"
 
     def entry(index: tuple[Int, ...], here: Scope) -> Value:
+        _by_name_alone("outcomes", span, here)
         if here.run.whole:
             return _likeliest(source, index[:last], here)
         outcome = applied(here, name, index, "Int")
