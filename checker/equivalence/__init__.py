@@ -3,11 +3,12 @@
 Each package below holds one of these. None of them knows an operator by name: what an operator is, and which rules
 there are, say the texts.
 
-    from sonnx.checker.equivalence import GLOBAL, LOCAL, optimize, rewrite
+    from sonnx.checker.equivalence import GLOBAL, LOCAL, onnxscript_rule, optimize, rewrite
     from sonnx.semantics.model.loader import load
 
     model, log = rewrite(load("model.onnx"), ["TransposeTranspose"])    # local: rewrites, and nothing else
     done = optimize(load("model.onnx"), passes=(*GLOBAL, *LOCAL))       # and theorems on the whole model
+    rule = onnxscript_rule("TransposeTranspose")                        # for onnxscript's rewriter, extra `onnxscript`
 
 Names are loaded when first used.
 """
@@ -18,12 +19,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from .optimizing.onnxscript_rules import onnxscript_rule
     from .optimizing.optimizer import GLOBAL, LOCAL, optimize
     from .optimizing.rewriting import rewrite
 
-__all__ = ["GLOBAL", "LOCAL", "optimize", "rewrite"]
+__all__ = ["GLOBAL", "LOCAL", "onnxscript_rule", "optimize", "rewrite"]
 
-_HOMES = {"rewrite": "rewriting"}
+_HOMES = {"rewrite": "rewriting", "onnxscript_rule": "onnxscript_rules"}
 
 
 def __getattr__(name: str) -> object:
