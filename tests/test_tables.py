@@ -22,6 +22,22 @@ def test_every_case_is_tried_and_those_that_fail_are_named() -> None:
     assert first.exceptions[0].__notes__ == ["case 1: named"]
 
 
+def test_a_few_cases_are_tried_on_every_run_and_the_others_in_the_campaign() -> None:
+    tried = []
+
+    @table("a", range(9), few=2)
+    def seen(a: int) -> None:
+        tried.append(a)
+
+    (mark,) = seen.pytestmark
+    sample, rest = mark.args[1]
+    assert [it.name for it in rest.marks] == ["campaign"] and not sample.marks
+    seen(part=sample.values[0])
+    assert len(tried) == 2
+    seen(part=rest.values[0])
+    assert sorted(tried) == [*range(9)]
+
+
 def test_a_table_without_cases_or_with_marks_is_a_mistake() -> None:
     with pytest.raises(ValueError, match="without a case"):
         table("a", [])
