@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import Argument, Term
@@ -14,7 +15,7 @@ from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value,
 
 from . import axioms, scalars, witness
 from .asking import Asker
-from .equality import Equality, open_numbers
+from .equality import Equality, open_numbers, term_of
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
 from .sides import Case, explore
 
@@ -83,20 +84,23 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     for instance in shapes(rule, most):
         before = dict(record.reasons)
         possible, held = _instance(rule, replace(instance, types=anything), kinds, record)
-        if possible:
-            record.ranks += 1
-        if not held:
-            record.reasons = before if any(map(is_open, anything.values())) else record.reasons
-            typewise.append(instance)
-            if not any(map(is_open, anything.values())):
-                record.failed.append(replace(instance, types=anything))
-                return "", ""
+        if held:
+            record.ranks += possible
+            continue
+        record.reasons = before if any(map(is_open, anything.values())) else record.reasons
+        typewise.append(instance)
+        if not any(map(is_open, anything.values())):
+            record.failed.append(replace(instance, types=anything))
+            return "", ""
     for instance in typewise:
+        somewhere = False
         for chosen in types(rule):
-            _, held = _instance(rule, replace(instance, types=chosen), {}, record)
+            possible, held = _instance(rule, replace(instance, types=chosen), {}, record)
             if not held:
                 record.failed.append(replace(instance, types=chosen))
                 return "", ""
+            somewhere = somewhere or possible
+        record.ranks += somewhere
     if not record.ranks:
         record.reasons["no instance is possible: the left side never has a value"] = None
         return "", ""
@@ -113,7 +117,9 @@ def _instance(
         for case, found in explore(
             rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
         ):
-            if (found.reason or not possible) and _impossible(case, record.asker):
+            if not found.reason and not possible and _impossible(case, _numbers(kinds), record.asker):
+                continue  # not for numbers: that a text cannot be compared with one is not seen
+            if found.reason and _impossible(case, kinds, record.asker):
                 continue  # the left side has no value there
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
@@ -128,10 +134,33 @@ def _instance(
     return possible, True
 
 
-def _impossible(case: Case, asker: Asker) -> bool:
-    """What is known of the left side, its sizes and its elements, cannot hold together."""
+def _impossible(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> bool:
+    """What is known of the left side, its sizes and its elements, cannot hold together, for any of its types."""
     path, symbols = case.scope.run.path, case.scope.run.symbols
-    return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, ()), path)
+    if asker.impossible(path, symbols):
+        return True
+    opened = {kind: allowed for kind, allowed in kinds.items() if is_open(kind)}
+    choices = (dict(zip(opened, chosen, strict=True)) for chosen in product(*opened.values()))
+    return all(scalars.contradictory(Equality(asker, symbols, ()), typed(path, chosen)) for chosen in choices)
+
+
+def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The types that the solver has, where there are some."""
+    return {
+        kind: tuple(it for it in allowed if it in (*axioms.NUMBERS, "bool")) or allowed
+        for kind, allowed in kinds.items()
+    }
+
+
+def typed(facts: Sequence[Term], chosen: Mapping[str, str]) -> tuple[Term, ...]:
+    """The facts where the open types are those that were chosen."""
+
+    def of(part: Argument) -> Argument:
+        if isinstance(part, str):
+            return chosen.get(part, part)
+        return Term(part.op, tuple(map(of, part.args))) if isinstance(part, Term) and part.args else part
+
+    return tuple(term_of(of(fact)) for fact in facts) if chosen else tuple(facts)
 
 
 def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) -> Found:
