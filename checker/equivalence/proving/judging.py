@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import Argument, Term
@@ -15,7 +14,7 @@ from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value,
 
 from . import axioms, scalars, witness
 from .asking import Asker
-from .equality import Equality, open_numbers, term_of
+from .equality import Equality, open_numbers
 from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
 from .sides import Case, explore
 
@@ -77,13 +76,10 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
 def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
-    kinds = {
-        f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()
-    }
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
-        possible, held = _instance(rule, replace(instance, types=anything), kinds, record)
+        possible, held = _instance(rule, replace(instance, types=anything), record)
         if held:
             record.ranks += possible
             continue
@@ -95,7 +91,7 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     for instance in typewise:
         somewhere = False
         for chosen in types(rule):
-            possible, held = _instance(rule, replace(instance, types=chosen), {}, record)
+            possible, held = _instance(rule, replace(instance, types=chosen), record)
             if not held:
                 record.failed.append(replace(instance, types=chosen))
                 return "", ""
@@ -108,18 +104,16 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     return ("reals" if record.real else "allowed" if record.refined else "exact"), told
 
 
-def _instance(
-    rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record
-) -> tuple[bool, bool]:
+def _instance(rule: Rule, instance: Instance, record: Record) -> tuple[bool, bool]:
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
         for case, found in explore(
-            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
+            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, record))
         ):
-            if not found.reason and not possible and _impossible(case, _numbers(kinds), record.asker):
+            if not found.reason and not possible and _impossible(case, record.asker, _numbers(case.types)):
                 continue  # not for numbers: that a text cannot be compared with one is not seen
-            if found.reason and _impossible(case, kinds, record.asker):
+            if found.reason and _impossible(case, record.asker, case.types):
                 continue  # the left side has no value there
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
@@ -134,14 +128,10 @@ def _instance(
     return possible, True
 
 
-def _impossible(case: Case, kinds: Mapping[str, tuple[str, ...]], asker: Asker) -> bool:
+def _impossible(case: Case, asker: Asker, kinds: Mapping[str, tuple[str, ...]]) -> bool:
     """What is known of the left side, its sizes and its elements, cannot hold together, for any of its types."""
     path, symbols = case.scope.run.path, case.scope.run.symbols
-    if asker.impossible(path, symbols):
-        return True
-    opened = {kind: allowed for kind, allowed in kinds.items() if is_open(kind)}
-    choices = (dict(zip(opened, chosen, strict=True)) for chosen in product(*opened.values()))
-    return all(scalars.contradictory(Equality(asker, symbols, ()), typed(path, chosen)) for chosen in choices)
+    return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, (), kinds=kinds), path)
 
 
 def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -152,23 +142,12 @@ def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]
     }
 
 
-def typed(facts: Sequence[Term], chosen: Mapping[str, str]) -> tuple[Term, ...]:
-    """The facts where the open types are those that were chosen."""
-
-    def of(part: Argument) -> Argument:
-        if isinstance(part, str):
-            return chosen.get(part, part)
-        return Term(part.op, tuple(map(of, part.args))) if isinstance(part, Term) and part.args else part
-
-    return tuple(term_of(of(fact)) for fact in facts) if chosen else tuple(facts)
-
-
-def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) -> Found:
+def _judged(case: Case, record: Record) -> Found:
     """A case: what the right side needs, then shapes and types, then elements."""
     symbols, asker = case.scope.run.symbols, record.asker
     for obligation in case.obligations:
         facts = (*case.scope.run.path, *obligation.facts)
-        if not Equality(asker, symbols, ()).implied(facts, obligation.goal):
+        if not Equality(asker, symbols, (), kinds=case.types).implied(facts, obligation.goal):
             where = f"{obligation.about} {obligation.kind}".strip()
             return Found(f"the right side needs more: {where} at {obligation.span}{_cases(case)}")
     if case.right is None:
@@ -177,7 +156,7 @@ def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) ->
     for port in case.left.operator.outputs:
         one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
         for name, left, right in _paired(port.name, one, other):
-            found = _tensor(name, left, right, case, kinds, record)
+            found = _tensor(name, left, right, case, record)
             if found.reason:
                 return found
             if found.opened & opened:  # one value for both on the left, two on the right
@@ -216,9 +195,7 @@ def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple
         yield name, one, other
 
 
-def _tensor(
-    name: str, left: Value | None, right: Value | None, case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record
-) -> Found:
+def _tensor(name: str, left: Value | None, right: Value | None, case: Case, record: Record) -> Found:
     """An output: the same rank, sizes, type, and at each index the same element."""
     if not isinstance(left, Array) or not isinstance(right, Array):
         return Found(f"{name} is no tensor on both sides")
@@ -243,7 +220,7 @@ def _tensor(
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
-    equality = Equality(asker, run.symbols, index, kinds=kinds, real=record.real)
+    equality = Equality(asker, run.symbols, index, kinds=case.types, real=record.real)
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:

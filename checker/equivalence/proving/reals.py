@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sonnx.semantics.formulas.terms import TRUE, Argument, Term
+from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.operators.symbolic.numbers import both, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
