@@ -76,27 +76,27 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
 def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
-    kinds = {
-        f"{kind}": next(it.allowed for it in rule.left.types if it.name == name) for name, kind in anything.items()
-    }
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
-        possible, held = _instance(rule, replace(instance, types=anything), kinds, record)
-        if possible:
-            record.ranks += 1
-        if not held:
-            record.reasons = before if any(map(is_open, anything.values())) else record.reasons
-            typewise.append(instance)
-            if not any(map(is_open, anything.values())):
-                record.failed.append(replace(instance, types=anything))
-                return "", ""
+        possible, held = _instance(rule, replace(instance, types=anything), record)
+        if held:
+            record.ranks += possible
+            continue
+        record.reasons = before if any(map(is_open, anything.values())) else record.reasons
+        typewise.append(instance)
+        if not any(map(is_open, anything.values())):
+            record.failed.append(replace(instance, types=anything))
+            return "", ""
     for instance in typewise:
+        somewhere = False
         for chosen in types(rule):
-            _, held = _instance(rule, replace(instance, types=chosen), {}, record)
+            possible, held = _instance(rule, replace(instance, types=chosen), record)
             if not held:
                 record.failed.append(replace(instance, types=chosen))
                 return "", ""
+            somewhere = somewhere or possible
+        record.ranks += somewhere
     if not record.ranks:
         record.reasons["no instance is possible: the left side never has a value"] = None
         return "", ""
@@ -104,16 +104,16 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     return ("reals" if record.real else "allowed" if record.refined else "exact"), told
 
 
-def _instance(
-    rule: Rule, instance: Instance, kinds: Mapping[str, tuple[str, ...]], record: Record
-) -> tuple[bool, bool]:
+def _instance(rule: Rule, instance: Instance, record: Record) -> tuple[bool, bool]:
     """Whether the left side can have a value in an instance, and whether the right side then is right."""
     possible = False
     try:
         for case, found in explore(
-            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, kinds, record))
+            rule, instance, record.asker, record.cut, lambda case: (case, _judged(case, record))
         ):
-            if (found.reason or not possible) and _impossible(case, record.asker):
+            if not found.reason and not possible and _impossible(case, record.asker, _numbers(case.types)):
+                continue  # not for numbers: that a text cannot be compared with one is not seen
+            if found.reason and _impossible(case, record.asker, case.types):
                 continue  # the left side has no value there
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
@@ -128,18 +128,26 @@ def _instance(
     return possible, True
 
 
-def _impossible(case: Case, asker: Asker) -> bool:
-    """What is known of the left side, its sizes and its elements, cannot hold together."""
+def _impossible(case: Case, asker: Asker, kinds: Mapping[str, tuple[str, ...]]) -> bool:
+    """What is known of the left side, its sizes and its elements, cannot hold together, for any of its types."""
     path, symbols = case.scope.run.path, case.scope.run.symbols
-    return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, ()), path)
+    return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, (), kinds=kinds), path)
 
 
-def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) -> Found:
+def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """The types that the solver has, where there are some."""
+    return {
+        kind: tuple(it for it in allowed if it in (*axioms.NUMBERS, "bool")) or allowed
+        for kind, allowed in kinds.items()
+    }
+
+
+def _judged(case: Case, record: Record) -> Found:
     """A case: what the right side needs, then shapes and types, then elements."""
     symbols, asker = case.scope.run.symbols, record.asker
     for obligation in case.obligations:
         facts = (*case.scope.run.path, *obligation.facts)
-        if not Equality(asker, symbols, ()).implied(facts, obligation.goal):
+        if not Equality(asker, symbols, (), kinds=case.types).implied(facts, obligation.goal):
             where = f"{obligation.about} {obligation.kind}".strip()
             return Found(f"the right side needs more: {where} at {obligation.span}{_cases(case)}")
     if case.right is None:
@@ -148,7 +156,7 @@ def _judged(case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record) ->
     for port in case.left.operator.outputs:
         one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
         for name, left, right in _paired(port.name, one, other):
-            found = _tensor(name, left, right, case, kinds, record)
+            found = _tensor(name, left, right, case, record)
             if found.reason:
                 return found
             if found.opened & opened:  # one value for both on the left, two on the right
@@ -187,9 +195,7 @@ def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple
         yield name, one, other
 
 
-def _tensor(
-    name: str, left: Value | None, right: Value | None, case: Case, kinds: Mapping[str, tuple[str, ...]], record: Record
-) -> Found:
+def _tensor(name: str, left: Value | None, right: Value | None, case: Case, record: Record) -> Found:
     """An output: the same rank, sizes, type, and at each index the same element."""
     if not isinstance(left, Array) or not isinstance(right, Array):
         return Found(f"{name} is no tensor on both sides")
@@ -214,7 +220,7 @@ def _tensor(
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
-    equality = Equality(asker, run.symbols, index, kinds=kinds, real=record.real)
+    equality = Equality(asker, run.symbols, index, kinds=case.types, real=record.real)
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:

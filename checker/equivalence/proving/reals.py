@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from sonnx.semantics.formulas.terms import TRUE, Argument, Term
+from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.operators.symbolic.numbers import both, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
@@ -28,6 +28,8 @@ Key = tuple[tuple[Powers, Fraction], ...]
 
 TOTAL = frozenset({"@.read", "@.of"})
 """The heads of what has a value wherever it stands."""
+STRICT = frozenset({"@.f", "@.cast", "@.bit"})
+"""The heads of what has a value only where each argument has one."""
 MOST = 400
 """The most products of a sum."""
 
@@ -175,32 +177,56 @@ class Reals:
         return len(self.atoms) - 1
 
     def _atom(self, term: Term, facts: tuple[Term, ...]) -> int:
-        """The first atom that is the same under the facts."""
+        """The first atom that is the same under the facts. The arguments of a function have a value where it has."""
+        own = self._arguments(term, facts)
         known = self.known.get((term, facts))
         if known is not None:
             return known
         alike = (n for n, it in enumerate(self.atoms) if it.kind == "term" and it.term.op == term.op)
-        number = next((n for n in alike if self._same(self.atoms[n].term, term, facts)), len(self.atoms))
+        number = next((n for n in alike if self._same(self.atoms[n].term, term, own, facts)), len(self.atoms))
         if number == len(self.atoms):
             self.atoms.append(Atom("term", term))
         self.known[term, facts] = number
         return number
 
-    def _same(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
-        if left == right:
-            return True
-        if len(left.args) != len(right.args) or left.op in ("@.unknown", "@.free", "@.one"):
-            return False
-        return all(self._same_argument(a, b, facts) for a, b in zip(left.args, right.args, strict=True))
+    def _arguments(self, term: Term, facts: tuple[Term, ...]) -> tuple[Sum | None, ...] | None:
+        """The normal forms of a function's arguments that are elements; None where the term is to be taken whole: not
+        all of it has to be reached, or not all of it are real numbers.
+        """
+        if term.op not in STRICT:
+            return None
+        try:
+            return tuple(
+                self.normal(part, facts) if isinstance(part, Term) and is_element(part) else None for part in term.args
+            )
+        except Unreal:
+            return None
 
-    def _same_argument(self, left: Argument, right: Argument, facts: tuple[Term, ...]) -> bool:
-        if left == right:
+    def _same(self, other: Term, term: Term, own: tuple[Sum | None, ...] | None, facts: tuple[Term, ...]) -> bool:
+        if other == term:
             return True
-        if isinstance(left, Term) and isinstance(right, Term) and is_element(left) and is_element(right):
-            if "steps" in {part.op for part in (*left.args, *right.args) if isinstance(part, Term)}:
-                return self.equality.same_argument(left, right, facts)
-            return self.normal(left, facts) == self.normal(right, facts)
-        return self.equality.same_argument(left, right, facts)
+        if len(other.args) != len(term.args) or term.op in ("@.unknown", "@.free", "@.one"):
+            return False
+        if own is None:
+            return self.equality.alike(other, term, facts)
+        for form, a, b in zip(own, other.args, term.args, strict=True):
+            if form is None:
+                if a != b and not self.equality.same_argument(a, b, facts):
+                    return False
+            elif not isinstance(a, Term) or self._elsewhere(a, facts) != form:
+                return False
+        return True
+
+    def _elsewhere(self, term: Term, facts: tuple[Term, ...]) -> Sum | None:
+        """The normal form of an element that need not have a value here: it leaves nothing behind."""
+        kept = len(self.atoms), len(self.divisors), len(self.defined), dict(self.known)
+        try:
+            return self.normal(term, facts) if is_element(term) else None
+        except Unreal:
+            return None
+        finally:
+            atoms, divisors, defined, self.known = kept
+            del self.atoms[atoms:], self.divisors[divisors:], self.defined[defined:]
 
     def _summed(self, term: Term, facts: tuple[Term, ...]) -> Sum:
         *_, steps, guard, body, start = term.args

@@ -6,16 +6,20 @@ arithmetic, a read, a fold, exp, is a variable; equal ones are one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import lru_cache
+from itertools import product
 
 from sonnx.semantics.formulas.terms import FALSE, Argument, Term
-from sonnx.semantics.model.elements import BITS, limits
+from sonnx.semantics.model.elements import BITS
+from sonnx.semantics.operators.symbolic.calls import PROPERTIES, is_signed
 
 from ...smt.solver import Session
 from . import axioms
 from .comparison import Comparison
+from .rules import is_open
 
 FORMATS = {"float16": (5, 11), "bfloat16": (8, 8), "float": (8, 24), "double": (11, 53)}
 """The bits of exponent and significand."""
@@ -50,35 +54,45 @@ class Opaque(Exception):  # noqa: N818 - no error: the element is none that the 
 
 @dataclass(slots=True)
 class Script:
-    """A question under construction. same: whether two opaque elements are one."""
+    """A question under construction. types: what the open element types are in it."""
 
     equality: Comparison | None
     facts: tuple[Term, ...]
+    types: Mapping[str, str] = field(default_factory=dict)
     lines: list[str] = field(default_factory=list)
     names: dict[Term, str] = field(default_factory=dict)
     kinds: dict[Term, str] = field(default_factory=dict)
 
+    def kind(self, name: str) -> str:
+        """The element type."""
+        return self.types.get(name, name)
+
     def element(self, term: Term) -> tuple[str, str]:
         """The text of an element and its type. Raises Opaque."""
         match term:
-            case Term("@.num", (str() as kind, str() as written)):
+            case Term("@.num", (str() as name, str() as written)):
+                kind = self.kind(name)
                 return numeral(kind, written), kind
-            case Term("@+" | "@-" | "@*" | "@/" as op, (str() as kind, Term() as a, Term() as b)):
+            case Term("@+" | "@-" | "@*" | "@/" as op, (str() as name, Term() as a, Term() as b)):
+                kind = self.kind(name)
                 return _arithmetic(op[1:], kind, self.element(a)[0], self.element(b)[0]), kind
             case Term("@.ite", (Term() as condition, Term() as a, Term() as b)):
                 (one, kind), (other, _) = self.element(a), self.element(b)
                 return f"(ite {self.truth(condition)} {one} {other})", kind
-            case Term("@.bit", (str() as kind, Term() as condition)) if kind == "bool":
-                return self.truth(condition), kind
-            case Term("@.cast", (str() as kind, str() as own, Term() as a)):
+            case Term("@.bit", (str() as name, Term() as condition)) if self.kind(name) == "bool":
+                return self.truth(condition), "bool"
+            case Term("@.cast", (str() as name, str() as its, Term() as a)):
+                kind, own = self.kind(name), self.kind(its)
                 made = _cast(kind, own, self.element(a)[0]) if own in (*FORMATS, *WHOLES) else None
                 return (made, kind) if made is not None else (self.variable(term, kind), kind)
-            case Term("@.f", (str() as name, str() as kind, *args)):
-                texts = [self.element(a)[0] for a in args if isinstance(a, Term) and _is_arithmetic(name, kind)]
-                made = _function(name, kind, texts) if len(texts) == len(args) else None
+            case Term("@.f", (str() as function, str() as name, *args)):
+                kind = self.kind(name)
+                texts = [self.element(a)[0] for a in args if isinstance(a, Term) and _is_arithmetic(function, kind)]
+                made = _function(function, kind, texts) if len(texts) == len(args) else None
                 return (made if made is not None else self.variable(term, kind), kind)
             case _:
-                return self.variable(term, _kind_of(term)), _kind_of(term)
+                kind = self.kind(_kind_of(term))
+                return self.variable(term, kind), kind
 
     def variable(self, term: Term, kind: str) -> str:
         """The variable that stands for an element, the same for equal ones."""
@@ -89,9 +103,10 @@ class Script:
             if equality is not None and its == kind and other.op == term.op and equality.alike(other, term, self.facts):
                 self.names[term] = self.names[other]
                 return self.names[term]
+        sort = _sort(kind)
         name = self.names[term] = f"x{len(self.names)}"
         self.kinds[term] = kind
-        self.lines.append(f"(declare-const {name} {_sort(kind)})")
+        self.lines.append(f"(declare-const {name} {sort})")
         return name
 
     def truth(self, term: Argument) -> str:
@@ -104,21 +119,24 @@ class Script:
             case Term("iff", (a, b)):
                 return f"(= {self.truth(a)} {self.truth(b)})"
             case Term(
-                "@<", (str() as kind, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))
-            ) if kind in FORMATS:
+                "@<", (str() as name, Term("@.num", (_, "0")), Term("@/", (_, Term("@.num", (_, "1")), Term() as a)))
+            ) if self.kind(name) in FORMATS:
                 text = self.element(a)[0]
                 if self.equality is not None:
                     self.equality.laws[axioms.SIGN] = None
                 return positive(text)
-            case Term("@=" | "@<" | "@<=" as op, (str() as kind, Term() as a, Term() as b)):
-                return _relation(op[1:], kind, self.element(a)[0], self.element(b)[0])
+            case Term("@=" | "@<" | "@<=" as op, (str() as name, Term() as a, Term() as b)):
+                return _relation(op[1:], self.kind(name), self.element(a)[0], self.element(b)[0])
             case Term("@.is_nan" | "@.is_infinite" as op, (Term() as a,)):
                 text, kind = self.element(a)
                 if kind not in FORMATS:
                     raise Opaque
                 return f"({'fp.isNaN' if op == '@.is_nan' else 'fp.isInfinite'} {text})"
             case Term("@.truth", (Term() as a,)):
-                return self.element(a)[0] if _kind_of(a) == "bool" else self.boolean(term)
+                return self.element(a)[0] if self.kind(_kind_of(a)) == "bool" else self.boolean(term)
+            case Term(str() as op, ()) if self.kind(op.partition(".")[2]) in (*FORMATS, *WHOLES):
+                base, _, name = op.partition(".")
+                return str(PROPERTIES[base](self.kind(name))).lower() if base in PROPERTIES else self.boolean(term)
             case Term():
                 return self.boolean(term)
             case _:
@@ -176,11 +194,6 @@ def numeral(kind: str, written: str) -> str:
     if kind == "bool" and written in ("0", "1"):
         return "false" if written == "0" else "true"
     raise Opaque
-
-
-def is_signed(kind: str) -> bool:
-    """True of an integer type with numbers below 0."""
-    return (limits(kind) or (Fraction(0),))[0] < 0
 
 
 def _arithmetic(op: str, kind: str, a: str, b: str) -> str:
@@ -292,9 +305,28 @@ def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) ->
     return _answers[text] == "unsat"
 
 
+def scripts(equality: Comparison, facts: tuple[Term, ...], about: Iterable[Term] = ()) -> Iterator[Script]:
+    """A question for each choice of the open element types that facts or elements are about."""
+    named = dict.fromkeys(name for term in (*facts, *about) for name in open_types(term))
+    several = [equality.kinds.get(name, (name,)) for name in named]
+    for chosen in product(*several):
+        yield Script(equality, facts, types=dict(zip(named, chosen, strict=True)))
+
+
+@lru_cache(maxsize=100_000)
+def open_types(term: Term) -> tuple[str, ...]:
+    """The open element types that a term names."""
+    found = dict.fromkeys(part for part in term.args if isinstance(part, str) and is_open(part))
+    found |= dict.fromkeys(name for part in term.args if isinstance(part, Term) for name in open_types(part))
+    return tuple(found)
+
+
 def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
     """The solver shows that two elements are the same."""
-    script = Script(equality, facts)
+    return all(_decided(script, left, right) for script in scripts(equality, facts, (left, right)))
+
+
+def _decided(script: Script, left: Term, right: Term) -> bool:
     try:
         (one, kind), (other, its) = script.element(left), script.element(right)
     except Opaque:
@@ -305,7 +337,7 @@ def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ..
         return True
     if {left.op, right.op} <= OPAQUE:
         return False
-    return _refuted(script, (*_told(script, facts), f"(not (= {one} {other}))"))
+    return _refuted(script, (*_told(script, script.facts), f"(not (= {one} {other}))"))
 
 
 OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})
@@ -314,29 +346,29 @@ OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})
 
 def impossible(equality: Comparison, facts: tuple[Term, ...]) -> bool:
     """The facts about elements contradict each other."""
-    script = Script(equality, facts)
-    told = _told(script, facts)
-    return bool(told) and _refuted(script, told, EFFORT // 8)
+    return contradictory(equality, facts, EFFORT // 8)
 
 
 def entailed(equality: Comparison, facts: tuple[Term, ...], goal: Term) -> bool:
     """Facts about elements entail a formula about elements."""
     if goal == FALSE or not _about_elements(goal) or _quantified(goal):
         return False
-    script = Script(equality, facts)
+    return all(_entailed(script, goal) for script in scripts(equality, facts, (goal,)))
+
+
+def _entailed(script: Script, goal: Term) -> bool:
     try:
         text = script.truth(goal)
     except Opaque:
         return False
-    return _refuted(script, (*_told(script, facts), f"(not {text})"))
+    return _refuted(script, (*_told(script, script.facts), f"(not {text})"))
 
 
-def contradictory(equality: Comparison, facts: tuple[Term, ...]) -> bool:
-    """Facts about elements cannot hold together."""
+def contradictory(equality: Comparison, facts: tuple[Term, ...], effort: int = EFFORT) -> bool:
+    """Facts about elements cannot hold together, whatever the open element types are."""
     if not any(_about_elements(fact) and not _quantified(fact) for fact in facts):
         return False
-    script = Script(equality, facts)
-    return _refuted(script, _told(script, facts))
+    return all(_refuted(script, _told(script, facts), effort) for script in scripts(equality, facts))
 
 
 def differ(left: Term, right: Term, timeout: float = TIMEOUT) -> str:

@@ -42,7 +42,7 @@ from sonnx.spec.library import specification
 
 from .asking import Asker, steps_in
 from .equality import shown
-from .rules import LISTED, Instance, Rule
+from .rules import LISTED, Instance, Rule, is_open
 
 T = TypeVar("T")
 
@@ -76,6 +76,11 @@ class Case:
         """What is known by now."""
         run = self.scope.run
         return (*run.path, *run.axioms, *run.assumed, *self.scope.facts)
+
+    @property
+    def types(self) -> Mapping[str, tuple[str, ...]]:
+        """The element types that the names of open ones stand for."""
+        return self.scope.run.types
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +187,12 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
     return found
 
 
+def open_types(rule: Rule, instance: Instance) -> dict[str, tuple[str, ...]]:
+    """The element types that the names of open ones stand for."""
+    allowed = {it.name: it.allowed for it in rule.left.types}
+    return {kind: allowed[name] for name, kind in instance.types.items() if is_open(kind)}
+
+
 # ---- The start ----------------------------------------------------------------------------------
 
 
@@ -200,6 +211,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
         path=(),
         lazy=True,
         folded=algebra.folded,
+        types=open_types(rule, instance),
     )
     run.asks = lambda scope, fact: asker.entails(_known(scope), fact, scope.run.symbols)
     envs = []

@@ -245,9 +245,7 @@ def _unrounded(content: Content, value: Value) -> Content:
             moved = np.nextafter(end + sign * (np.abs(end) * step + tiny), sign * np.inf)
             beyond = np.isinf(end) & (np.sign(end) != sign)
             ends[name] = np.where(beyond, -sign * most, np.where(np.isinf(end), end, moved))
-    return Allowed(
-        content.type, ends["least"], ends["most"], content.maybe_nan, content.nan, ends["low"], ends["high"]
-    )
+    return Allowed(content.type, ends["least"], ends["most"], content.maybe_nan, content.nan, ends["low"], ends["high"])
 
 
 def _stack(parts: list[Content], value: Value, axis: int) -> Content:

@@ -104,8 +104,9 @@ def _symbol(scope: Scope, base: str, name: str, sort: str) -> Term:
 def _property(base: str, holds: Callable[[str], bool]) -> Primitive:
     def found(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
         name = _kind(arguments)
-        if name in ELEMENT_TYPES:
-            return TRUE if holds(name) else FALSE
+        answers = {holds(kind) for kind in scope.run.types_of(name)}
+        if len(answers) == 1:
+            return TRUE if answers.pop() else FALSE
         return _symbol(scope, base, name, "Bool")
 
     return found
@@ -113,8 +114,9 @@ def _property(base: str, holds: Callable[[str], bool]) -> Primitive:
 
 def _bits(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
     name = _kind(arguments)
-    if name in ELEMENT_TYPES:
-        return ELEMENT_TYPES[name].bits
+    answers = {ELEMENT_TYPES[kind].bits for kind in scope.run.types_of(name)}
+    if len(answers) == 1:
+        return answers.pop()
     symbol = _symbol(scope, "bits", name, "Int")
     axiom(scope, both(at_most(1, symbol), at_most(symbol, 128)))
     return symbol
@@ -123,11 +125,13 @@ def _bits(arguments: Sequence[Value], _span: Span, scope: Scope) -> Value:
 def _limit(side: int) -> Primitive:
     def found(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
         name = _kind(arguments)
-        if name in ELEMENT_TYPES:
-            known = limits(name)
-            if known is None:
-                demand(scope, "contract", span, FALSE, "lowest, highest")
-                raise Dead
+        answers = {limits(kind) for kind in scope.run.types_of(name)}
+        if answers == {None}:
+            demand(scope, "contract", span, FALSE, "lowest, highest")
+            raise Dead
+        if None in answers:
+            raise Bounded(f"some of the types of {name} have limits, and some have none")
+        if len(answers) == 1 and (known := answers.pop()) is not None:
             return known[side]
         low, high = (Real(_symbol(scope, base, name, "Real")) for base in ("lowest", "highest"))
         axiom(scope, both(order("<=", low, 1), order("<=", 1, high)))
@@ -146,10 +150,15 @@ def _data_type(arguments: Sequence[Value], span: Span, scope: Scope) -> Value:
     return ElementType(CODES[code])
 
 
+PROPERTIES: Mapping[str, Callable[[str], bool]] = {
+    "is_float": FLOATS.__contains__,
+    "is_integer": INTEGERS.__contains__,
+    "is_signed": is_signed,
+}
+"""What is true or false of an element type."""
+
 TYPES: Mapping[str, Primitive] = {
-    "is_float": _property("is_float", FLOATS.__contains__),
-    "is_integer": _property("is_integer", INTEGERS.__contains__),
-    "is_signed": _property("is_signed", is_signed),
+    **{name: _property(name, holds) for name, holds in PROPERTIES.items()},
     "bits": _bits,
     "lowest": _limit(0),
     "highest": _limit(1),

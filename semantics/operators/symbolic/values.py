@@ -311,6 +311,7 @@ class Evaluation:
     positions: the lemmas about positions that were used, inverse and converted.
     whole: folds are unrolled and every size is a number. lazy: what stands at an index is evaluated when it is read,
     and there is no obligation about it. quiet: obligations are not collected, above zero.
+    types: the element types that the names of open ones stand for, where that is known.
     """
 
     cores: Cores
@@ -339,6 +340,11 @@ class Evaluation:
     tensors: int = 0
     positions: dict[str, None] = field(default_factory=dict)
     at: tuple[int, tuple[Int, ...]] = (0, ())
+    types: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def types_of(self, name: str) -> tuple[str, ...]:
+        """The element types that a name stands for; none where that is not known."""
+        return (name,) if name in ELEMENT_TYPES else self.types.get(name, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -930,7 +936,8 @@ def same_type(left: ElementType, right: ElementType, scope: Scope) -> Term:
     """True if two element types are one; a symbol where one of them is open."""
     if left == right:
         return TRUE
-    if left.name in ELEMENT_TYPES and right.name in ELEMENT_TYPES:
+    one, other = (scope.run.types_of(kind.name) for kind in (left, right))
+    if one and other and not {*one} & {*other}:
         return FALSE
     name = "same.{}.{}".format(*sorted((left.name, right.name)))
     scope.run.symbols[name] = (0, "Bool")

@@ -24,7 +24,7 @@ could change.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import copysign, isnan
@@ -126,7 +126,7 @@ class Terms:
                 return self.abstract(kind, scope)
             case "saturate":
                 return self._saturated(kind, arguments[0], scope)
-            case "power" if kind.name not in FLOATS:
+            case "power" if not _all(kind, FLOATS, scope):
                 made = Term("@.f", (name, kind.name, *(_argument(a, kind) for a in arguments)))
                 number, index = scope.run.at
                 exponent = Element(_argument(arguments[1], kind), kind)
@@ -137,7 +137,7 @@ class Terms:
 
     def _saturated(self, kind: ElementType, argument: Value, scope: Scope) -> Element:
         if isinstance(argument, Element):
-            if not {kind.name, argument.type.name} <= {"float", "double", "float16", "bfloat16"}:
+            if not all(_all(it, {"float", "double", "float16", "bfloat16"}, scope) for it in (kind, argument.type)):
                 return self.abstract(kind, scope)  # a NaN may become anything
             return Element(Term("@.f", ("saturate", kind.name, term_of(argument, argument.type))), kind)
         return Element(Term("@.f", ("saturate", kind.name, _argument(argument, kind))), kind)
@@ -148,10 +148,10 @@ class Terms:
                 term = term_of(argument, own)
                 if own.name == kind.name and kind.name in ELEMENT_TYPES:
                     return term
-                if kind.name == "bool" and own.name in FLOATS | INTEGERS:
+                if kind.name == "bool" and _all(own, FLOATS | INTEGERS, scope):
                     return Term("@.bit", ("bool", self._not_zero(term, own)))
                 made = Term("@.cast", (kind.name, own.name, term))
-                if (kind.name in INTEGERS or kind.name not in ELEMENT_TYPES) and own.name not in INTEGERS | {"bool"}:
+                if not _all(kind, ELEMENT_TYPES.keys() - INTEGERS, scope) and not _all(own, INTEGERS | {"bool"}, scope):
                     number, index = scope.run.at
                     fits = Term("@.casts", (kind.name, own.name, term))
                     return Term("@.ite", (fits, made, Term("@.free", (kind.name, number, *index))))
@@ -191,7 +191,7 @@ class Terms:
     def test(self, name: str, element: Element, scope: Scope) -> Term:
         """Whether an element is a NaN or an infinity."""
         term = term_of(element, element.type)
-        if element.type.name in INTEGERS or element.type.name == "bool":
+        if _all(element.type, INTEGERS | {"bool"}, scope):
             return FALSE
         match term:
             case Term("@.num", (_, written)):
@@ -283,6 +283,12 @@ def term_of(element: Element, kind: ElementType) -> Term:
 
 def _kind(left: Element, right: Element) -> ElementType:
     return left.type if left.type.name else right.type
+
+
+def _all(kind: ElementType, among: Collection[str], scope: Scope) -> bool:
+    """The element type is one of these, whichever an open one is."""
+    known = scope.run.types_of(kind.name)
+    return bool(known) and set(known) <= set(among)
 
 
 def _argument(value: Value, kind: ElementType) -> Argument:

@@ -76,3 +76,26 @@ def test_what_cancels_out_on_the_right_side_has_to_be_defined(partial: str) -> N
     more = f"Add@14({less}, Sub@14({partial}, {partial}))"
     assert verdict(heading, f"from Y = {less} to Y = {more}", "in reals").verdict != PROVED
     assert verdict(heading, f"from Y = {more} to Y = {less}", "in reals").verdict == PROVED
+
+
+SUM = "ReduceSum@11({}; axes = [0], keepdims = 0)"
+FIRST = "Slice@1({}; axes = [0], starts = [0], ends = [1])"
+INVERSES = SUM.format("Reciprocal@13(X)")
+QUOTIENTS = "Div@14(Mul@14(Z, X), X)"
+SHORT = {
+    "as a function's argument": ("Exp@13(Z)", f"Exp@13({FIRST.format('Reciprocal@13(X)')})", INVERSES),
+    "beside one of its kind": ("Exp@13(Reciprocal@13(Z))", f"Exp@13({FIRST.format('Reciprocal@13(X)')})", INVERSES),
+    "as what cancels out": ("Exp@13(Z)", f"Exp@13({FIRST.format(QUOTIENTS)})", SUM.format(f"Exp@13({QUOTIENTS})")),
+}
+"""By how the first element alone is divided by: what the left side sums, and what the right side does for all."""
+
+
+@pytest.mark.parametrize("how", SHORT)
+def test_what_is_compared_with_an_element_is_not_reached_where_that_is(how: str) -> None:
+    """With X = [1, 0] the right side has no value, and the left one has."""
+    every, first, more = SHORT[how]
+    heading = "(X: float[m], Z: float[m]) -> Y: float"
+    left = f"Add@14({SUM.format(first)}, {SUM.format(every)})"
+    right = f"Add@14({left}, Sub@14({more}, {more}))"
+    assert verdict(heading, f"from Y = {left} to Y = {right}", "in reals", 2).verdict != PROVED
+    assert verdict(heading, f"from Y = {right} to Y = {left}", "in reals", 2).verdict == PROVED

@@ -34,12 +34,24 @@ def test_a_right_side_that_may_be_stuck_is_not_proved(why: str) -> None:
     assert found.verdict != PROVED
 
 
-@pytest.mark.parametrize("condition", ["n = 0 and n = 1", "c[] > 1 and c[] < 0"])
-def test_a_rule_whose_conditions_contradict_each_other_is_not_proved(condition: str) -> None:
-    text = (
-        'rewrite Empty (X: float[n], c: float[]) -> Y: float "A sentence." source "a test"'
-        f' from Y = Relu@14(Add@14(X, c)) to Y = X when {condition} "Never." exactly'
-    )
+HEADINGS = {
+    "one type": "(X: float[n], c: float[]) -> Y: float {}",
+    "types that are left open": "(X: T[n], c: T[]) -> Y: T {} types T = float, double",
+    "types among which some are no numbers": "(X: T[n], c: T[]) -> Y: T {}",
+    "types without the number": "(X: T[n], c: T[]) -> Y: T {} types T = uint8, uint16",
+}
+CONDITIONS = {
+    "n = 0 and n = 1": list(HEADINGS),
+    "c[] > 1 and c[] < 0": list(HEADINGS),
+    "c[] < 0": ["types without the number"],
+}
+
+
+@pytest.mark.parametrize(("condition", "which"), [(c, name) for c, names in CONDITIONS.items() for name in names])
+def test_a_rule_whose_conditions_contradict_each_other_is_not_proved(condition: str, which: str) -> None:
+    heading = HEADINGS[which].format('"A sentence." source "a test"')
+    side = "Where@9(Equal@19(X, X), X, c)" if "some" in which else "Max@13(X, c)"
+    text = f'rewrite Empty {heading} from Y = {side} to Y = X when {condition} "Never." exactly'
     it = extended(own_specification(), {"empty.sonnx": text}).rules["Empty"]
     found = judge(Rule(it.name, it.claim, it.left, it.right, it.stored, it.doc), most=1, search=False)
     assert found.verdict != PROVED
