@@ -1,0 +1,121 @@
+"""Two models that are the same but for names: from their outputs back, node by node."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import onnx
+
+from ..operators.schema import defaults
+from .graphs import Node, State
+from .matching import Unshown, open_reason
+from .replay import same_attributes, type_bytes
+
+
+def alike(one: State, other: State, drawn: frozenset[str]) -> None:
+    """Raises Unshown where the two are not seen to give the same, output by output, of the same inputs by name."""
+    for ours, theirs, what in (
+        (one.graphs[0].inputs, other.graphs[0].inputs, "inputs"),
+        (one.graphs[0].outputs, other.graphs[0].outputs, "outputs"),
+    ):
+        if [one.names[t] for t in ours] != [other.names[u] for u in theirs]:
+            raise open_reason(f"the two models have different {what}")
+    _declared(one, other)
+    _Pairing(one, other, drawn).graphs(0, 0)
+
+
+def _declared(one: State, other: State) -> None:
+    sides = [side.walk.graph.reading.graphs[0] for side in (one, other)]
+    types = [[_stated(it) for it in (*side.proto.input, *side.proto.output)] for side in sides]
+    if types[0] != types[1]:
+        raise open_reason("the two models declare their inputs and outputs differently")
+
+
+def _stated(it: onnx.ValueInfoProto) -> bytes:
+    return type_bytes(it.type)
+
+
+@dataclass(slots=True)
+class _Pairing:
+    one: State
+    other: State
+    drawn: frozenset[str]
+    pairs: dict[int, int] = field(default_factory=dict)
+    waiting: list[tuple[int, int]] = field(default_factory=list)
+    inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
+
+    def graphs(self, g: int, h: int) -> None:
+        """The two graphs give the same, if the same is given to them."""
+        ours, theirs = self.one.graphs[g], self.other.graphs[h]
+        if len(ours.inputs) != len(theirs.inputs) or len(ours.outputs) != len(theirs.outputs):
+            raise Unshown("two bodies have different numbers of inputs or outputs")
+        pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
+        for place, (t, u) in enumerate(pairs):
+            if self.inputs.setdefault(t, (h, place)) != (h, place) or self.pairs.setdefault(t, u) != u:
+                raise Unshown("an input stands for two")
+            self._overridden(t, u)
+        self.waiting += zip(ours.outputs, theirs.outputs, strict=True)
+        while self.waiting:
+            self._pair(*self.waiting.pop())
+
+    def _overridden(self, t: int, u: int) -> None:
+        """A value that stands where a caller gives none is the same."""
+        a, b = self.one.values.get(t), self.other.values.get(u)
+        if (a is None) != (b is None) or (a is not None and b is not None and not a.same(b)):
+            raise open_reason(f"the input {self.one.names[t]} has another value where a caller gives none")
+
+    def _pair(self, t: int, u: int) -> None:
+        if t in self.pairs:
+            if self.pairs[t] != u and not self._same_stored(t, u):
+                self._again(t, u)
+            return
+        self.pairs[t] = u
+        if self._same_stored(t, u):
+            return
+        made, other = self.one.producers.get(t), self.other.producers.get(u)
+        if made is None or other is None or made[1] != other[1]:
+            raise Unshown(f"{self.one.names[t]} and {self.other.names[u]} are not seen to be the same")
+        self._nodes(self.one.nodes[made[0]], self.other.nodes[other[0]])
+
+    def _same_stored(self, t: int, u: int) -> bool:
+        if not self.one.stored(t) or not self.other.stored(u):
+            return False
+        return self.one.values[t].same(self.other.values[u])
+
+    def _again(self, t: int, u: int) -> None:
+        """A tensor of the first model is two of the second: as far as these compute the same."""
+        raise open_reason(f"{self.one.names[t]} is computed twice in one of the models")
+
+    def _nodes(self, node: Node, other: Node) -> None:
+        same = (node.domain, node.op_type, node.overload) == (other.domain, other.op_type, other.overload)
+        if not same or node.text is not other.text or node.text is None:
+            raise Unshown(f"{node.op_type} is not seen to be {other.op_type}")
+        if self.one.library.words(node.text) & (self.drawn | {"arbitrary", "oneof"}):
+            raise open_reason(f"the text of {node.op_type} leaves something open")
+        usual = [defaults(it.text, it.version or 1) for it in (node, other) if it.text is not None]
+        stated = node.attributes.keys() | other.attributes.keys()
+        if any(usual[0].get(key) != usual[1].get(key) for key in (usual[0].keys() | usual[1].keys()) - stated):
+            raise open_reason(f"{node.op_type} has other defaults in its two versions")
+        if not same_attributes(node.attributes, other.attributes):
+            raise Unshown(f"{node.op_type} has other attributes")
+        ours, theirs = _plain(node.inputs), _plain(other.inputs)
+        if [it is None for it in ours] != [it is None for it in theirs]:
+            raise Unshown(f"{node.op_type} reads more on one side")
+        if [it is None for it in _plain(node.outputs)] != [it is None for it in _plain(other.outputs)]:
+            raise open_reason(f"{node.op_type} is asked for other results")
+        self.waiting += [(t, u) for t, u in zip(ours, theirs, strict=True) if t is not None and u is not None]
+        bodies = [self.one.graphs[b].attribute for b in node.bodies], [self.other.graphs[b].attribute for b in other.bodies]
+        if bodies[0] != bodies[1]:
+            raise Unshown(f"{node.op_type} holds other bodies")
+        waiting, self.waiting = self.waiting, []
+        for b, c in zip(node.bodies, other.bodies, strict=True):
+            self.graphs(b, c)
+        self.waiting += waiting
+
+
+def _plain(tensors: Sequence[int | None]) -> list[int | None]:
+    listed = list(tensors)
+    while listed and listed[-1] is None:
+        listed.pop()
+    return listed
