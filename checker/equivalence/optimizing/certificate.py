@@ -20,7 +20,7 @@ from sonnx.spec.library import specification
 from ..record import STRENGTHS, digest
 from ..texts import rests_on, theorem
 from .journal import Dropped, Folded, Merged, New, Raised, Replaced, Shared, Step, Value, Written
-from .optimizer import Optimized
+from .optimizer import Optimized, optimize, overridable
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:sonnx:transform:v1"
@@ -47,9 +47,12 @@ def of_optimized(model: Model, output: Path, done: Optimized, *, fixed: bool) ->
     return _sealed("optimize", [_files(model), [made]], [(done, fixed)], names)
 
 
-def of_both(models: Sequence[Model], done: Sequence[Optimized]) -> bytes:
-    """The certificate that two model files come to the same. Raises ValueError for a model that comes from no file."""
-    return _sealed("equiv", [_files(it) for it in models], [(it, False) for it in done], [])
+def of_both(models: Sequence[Model], strength: str) -> bytes:
+    """The certificate that two model files come to the same by rewrites of a strength, where no caller gives values for
+    stored ones. Raises ValueError for a model that comes from no file."""
+    fixed = [bool(overridable(it)) for it in models]
+    done = [optimize(it, strength=strength, fixed=no) for it, no in zip(models, fixed, strict=True)]
+    return _sealed("equiv", [_files(it) for it in models], list(zip(done, fixed, strict=True)), [])
 
 
 def _tensors(model: Model, n: int) -> list[int]:

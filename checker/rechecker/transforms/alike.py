@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import onnx
 
-from ..operators.schema import defaults
+from ..operators.schema import default_of, schema_of
+from ..paths import operator as spelled
+from ..paths import quoted
 from .graphs import Node, State
 from .matching import Unshown, open_reason
 from .replay import same_attributes, type_bytes
@@ -15,25 +17,30 @@ from .replay import same_attributes, type_bytes
 
 def alike(one: State, other: State, drawn: frozenset[str]) -> None:
     """Raises Unshown where the two are not seen to give the same, output by output, of the same inputs by name."""
-    for ours, theirs, what in (
-        (one.graphs[0].inputs, other.graphs[0].inputs, "inputs"),
-        (one.graphs[0].outputs, other.graphs[0].outputs, "outputs"),
-    ):
-        if [one.names[t] for t in ours] != [other.names[u] for u in theirs]:
-            raise open_reason(f"the two models have different {what}")
-    _declared(one, other)
-    _Pairing(one, other, drawn).graphs(0, 0)
-
-
-def _declared(one: State, other: State) -> None:
-    sides = [side.walk.graph.reading.graphs[0] for side in (one, other)]
-    types = [[_stated(it) for it in (*side.proto.input, *side.proto.output)] for side in sides]
-    if types[0] != types[1]:
+    ours, theirs = (_read_inputs(side) for side in (one, other))
+    if ours.keys() != theirs.keys():
+        odd = next(iter(ours.keys() ^ theirs.keys()))
+        raise open_reason(f"the input {quoted(odd)} is read in one of the models alone")
+    outputs = [[side.names[t] for t in side.graphs[0].outputs] for side in (one, other)]
+    if outputs[0] != outputs[1]:
+        raise open_reason("the two models have different outputs")
+    if _declared(one, ours) != _declared(other, theirs):
         raise open_reason("the two models declare their inputs and outputs differently")
+    pairing = _Pairing(one, other, drawn)
+    pairing.given([(ours[name], theirs[name]) for name in ours], 0)
+    pairing.outputs(0, 0)
 
 
-def _stated(it: onnx.ValueInfoProto) -> bytes:
-    return type_bytes(it.type)
+def _read_inputs(side: State) -> Mapping[str, int]:
+    """The inputs of a model that a node reads, or that are given out, by name."""
+    return {side.names[t]: t for t in side.graphs[0].inputs if side.readers.get(t) or side.kept(t)}
+
+
+def _declared(side: State, read: Mapping[str, int]) -> Mapping[str, bytes]:
+    """The declared types of those, and of the outputs."""
+    graph = side.walk.graph.reading.graphs[0].proto
+    listed = {it.name: it.type for it in graph.input if it.name in read}
+    return {key: type_bytes(it) for key, it in {**listed, **{it.name: it.type for it in graph.output}}.items()}
 
 
 @dataclass(slots=True)
@@ -50,12 +57,19 @@ class _Pairing:
         ours, theirs = self.one.graphs[g], self.other.graphs[h]
         if len(ours.inputs) != len(theirs.inputs) or len(ours.outputs) != len(theirs.outputs):
             raise Unshown("two bodies have different numbers of inputs or outputs")
-        pairs = list(zip(ours.inputs, theirs.inputs, strict=True))
+        self.given(list(zip(ours.inputs, theirs.inputs, strict=True)), h)
+        self.outputs(g, h)
+
+    def given(self, pairs: Sequence[tuple[int, int]], h: int) -> None:
+        """Inputs of two graphs that are given the same."""
         for place, (t, u) in enumerate(pairs):
             if self.inputs.setdefault(t, (h, place)) != (h, place) or self.pairs.setdefault(t, u) != u:
                 raise Unshown("an input stands for two")
             self._overridden(t, u)
-        self.waiting += zip(ours.outputs, theirs.outputs, strict=True)
+
+    def outputs(self, g: int, h: int) -> None:
+        """What two graphs give is the same."""
+        self.waiting += zip(self.one.graphs[g].outputs, self.other.graphs[h].outputs, strict=True)
         while self.waiting:
             self._pair(*self.waiting.pop())
 
@@ -93,11 +107,7 @@ class _Pairing:
             raise Unshown(f"{node.op_type} is not seen to be {other.op_type}")
         if self.one.library.words(node.text) & (self.drawn | {"arbitrary", "oneof"}):
             raise open_reason(f"the text of {node.op_type} leaves something open")
-        usual = [defaults(it.text, it.version or 1) for it in (node, other) if it.text is not None]
-        stated = node.attributes.keys() | other.attributes.keys()
-        if any(usual[0].get(key) != usual[1].get(key) for key in (usual[0].keys() | usual[1].keys()) - stated):
-            raise open_reason(f"{node.op_type} has other defaults in its two versions")
-        if not same_attributes(node.attributes, other.attributes):
+        if not same_attributes(_full(node), _full(other)):
             raise Unshown(f"{node.op_type} has other attributes")
         ours, theirs = _plain(node.inputs), _plain(other.inputs)
         if [it is None for it in ours] != [it is None for it in theirs]:
@@ -112,6 +122,15 @@ class _Pairing:
         for b, c in zip(node.bodies, other.bodies, strict=True):
             self.graphs(b, c)
         self.waiting += waiting
+
+
+def _full(node: Node) -> Mapping[str, onnx.AttributeProto]:
+    """The attributes of a node, with the defaults of those that it does not state."""
+    schema = schema_of(spelled(node.domain, node.op_type), node.version or 0)
+    usual = {} if schema is None else {key: it.default_value for key, it in schema.attributes.items() if it.default_value.name}
+    if schema is None and node.text is not None:
+        usual = {it.name: default for it in node.text.attributes if (default := default_of(it)) is not None}
+    return {**usual, **node.attributes}
 
 
 def _plain(tensors: Sequence[int | None]) -> list[int | None]:
