@@ -12,7 +12,7 @@ from ..paths import operator as spelled
 from ..paths import quoted
 from .graphs import Node, State
 from .matching import Unshown, open_reason
-from .replay import same_attributes, type_bytes
+from .replay import leaves_open, same_attributes, type_bytes
 
 
 def alike(one: State, other: State, drawn: frozenset[str]) -> None:
@@ -51,6 +51,7 @@ class _Pairing:
     pairs: dict[int, int] = field(default_factory=dict)
     waiting: list[tuple[int, int]] = field(default_factory=list)
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
+    chosen: dict[tuple[int, int], int] = field(default_factory=dict)
 
     def graphs(self, g: int, h: int) -> None:
         """The two graphs give the same, if the same is given to them."""
@@ -90,7 +91,7 @@ class _Pairing:
         made, other = self.one.producers.get(t), self.other.producers.get(u)
         if made is None or other is None or made[1] != other[1]:
             raise Unshown(f"{self.one.names[t]} and {self.other.names[u]} are not seen to be the same")
-        self._nodes(self.one.nodes[made[0]], self.other.nodes[other[0]])
+        self._nodes(made[0], other[0])
 
     def _same_stored(self, t: int, u: int) -> bool:
         if not self.one.stored(t) or not self.other.stored(u):
@@ -101,12 +102,15 @@ class _Pairing:
         """A tensor of the first model is two of the second: as far as these compute the same."""
         raise open_reason(f"{self.one.names[t]} is computed twice in one of the models")
 
-    def _nodes(self, node: Node, other: Node) -> None:
+    def _nodes(self, n: int, m: int) -> None:
+        node, other = self.one.nodes[n], self.other.nodes[m]
         same = (node.domain, node.op_type, node.overload) == (other.domain, other.op_type, other.overload)
         if not same or node.text is not other.text or node.text is None:
             raise Unshown(f"{node.op_type} is not seen to be {other.op_type}")
-        if self.one.library.words(node.text) & (self.drawn | {"arbitrary", "oneof"}):
-            raise open_reason(f"the text of {node.op_type} leaves something open")
+        drawing = bool(self.one.library.words(node.text) & self.drawn)
+        if drawing or leaves_open(self.one, node) or leaves_open(self.other, other):
+            if self.chosen.setdefault((1, m), n) != n or self.chosen.setdefault((0, n), m) != m:  # one choice is not two
+                raise open_reason(f"the text of {node.op_type} leaves something open, and it stands for two nodes")
         if not same_attributes(_full(node), _full(other)):
             raise Unshown(f"{node.op_type} has other attributes")
         ours, theirs = _plain(node.inputs), _plain(other.inputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from sonnx.semantics.errors import ModelError
 
 from .. import files
 from ..facts import Facts, facts
-from ..operators import Derivation, derive
+from ..operators import Derivation, derive, unwalked
 from ..operators.knowledge import text_of
 from ..operators.lists import NAMES
 from ..operators.text import Library, Operator
@@ -25,7 +25,8 @@ from ..reader import read
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node. text, version: of its operator, None where there is none; bodies: the graphs that it holds."""
+    """A node. text, version: of its operator, None where there is none; opset: the version of the operator set. bodies:
+    the graphs that it holds."""
 
     graph: int
     name: str
@@ -38,6 +39,7 @@ class Node:
     outputs: tuple[int | None, ...]
     attributes: Mapping[str, onnx.AttributeProto]
     bodies: tuple[int, ...] = ()
+    opset: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,10 +129,7 @@ class State:
         for n in list(self.readers.get(t, ())):
             node = self.nodes[n]
             inputs = tuple(other if it == t else it for it in node.inputs)
-            self.nodes[n] = Node(
-                node.graph, node.name, node.domain, node.op_type, node.overload, node.text, node.version, inputs,
-                node.outputs, node.attributes, node.bodies,
-            )  # fmt: skip
+            self.nodes[n] = replace(node, inputs=inputs)
             self.readers.setdefault(other, {})[n] = None
         self.readers.pop(t, None)
 
@@ -140,8 +139,9 @@ class State:
         return any(self.readers.get(t) or self.kept(t) for t in written)
 
 
-def opened(path: Path, library: Library, *, fixed: bool = False) -> State:
-    """A model file before the first step. fixed: stored values that are inputs are no inputs any more.
+def opened(path: Path, library: Library, *, fixed: bool = False, plain: bool = False) -> State:
+    """A model file before the first step. fixed: stored values that are inputs are no inputs any more. plain: nothing is
+    derived of its tensors.
 
     Raises ModelError and Unsupported for a file that cannot be read.
     """
@@ -156,7 +156,7 @@ def opened(path: Path, library: Library, *, fixed: bool = False) -> State:
         del main.proto.input[:]
         main.proto.input.extend(declared)
     graph = facts(reading, source, path.parent)
-    walk = derive(graph, library, folder=path.parent)
+    walk = unwalked(graph, library, path.parent) if plain else derive(graph, library, folder=path.parent)
     if walk.sizes:  # of what is shown here sizes of 0 are no exception
         walk = derive(graph, library, dict.fromkeys(walk.sizes, (0, None)), path.parent)
     values = dict(_values(graph, path.parent))
@@ -178,7 +178,7 @@ def opened(path: Path, library: Library, *, fixed: bool = False) -> State:
         text, version = text_of(walk, n) or (None, None)
         made.enter(n, Node(
             node.graph, node.name, node.domain, node.op_type, node.overload, text, version, node.inputs, node.outputs,
-            node.attributes, tuple(node.bodies),
+            node.attributes, tuple(node.bodies), node.opset,
         ))  # fmt: skip
     return made
 

@@ -15,6 +15,7 @@ from ..facts import external_locations
 from ..operators.text import Library, declarations, library, pieces
 from ..outcomes import Outcome, Recheck
 from ..paths import quoted
+from ..reader import read
 from ..text import Text, grammar, texts
 from .alike import alike
 from .graphs import State, opened
@@ -92,8 +93,6 @@ def _files_are(statement: Object, paths: Sequence[Path]) -> None:
         data = files.content(path)
         if not entries or entries[0][1] != hashlib.sha256(data).hexdigest():
             raise Unshown(f"model {side} is not the one that was certified: its SHA-256 differs")
-        from ..reader import read
-
         named = external_locations(read(files.parse(data)[1]))
         if [name for name, _ in entries[1:]] != named:
             raise Unshown(f"the certificate does not list the files of external data that model {side} names")
@@ -141,9 +140,12 @@ def _stated(predicate: Object, replays: Sequence[Replay], text: Text) -> None:
         raise open_reason("a theorem that allows a step is not in the text that is installed")
     if predicate["theorems"] != theorems:
         raise Unshown("the theorems are not those that allow the steps, as the text that is installed has them")
-    missing = {it for replay in replays for it in replay.assumed} - set(predicate["assumed"])
-    if missing:
-        raise Unshown(f"it is not stated that this is assumed of values: {sorted(missing)[0]}")
+    stated = set(predicate["assumed"])
+    missing = {it for replay in replays for it in replay.assumed} - stated
+    if missing or len(stated) < len(predicate["assumed"]):
+        raise Unshown(f"what is assumed of values is not stated once each: {', '.join(sorted(missing))}")
+    if not stated <= {it for replay in replays for it in replay.sentences}:
+        raise Unshown("something is assumed of values that no rule assumes")
 
 
 def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) -> list[str]:
@@ -151,7 +153,7 @@ def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) 
     both = predicate["kind"] == "equiv"
     when = "runs of A and B that come to their end" if both else "each run of A that comes to its end"
     first = f"shown: for the same inputs, B gives {SAID[predicate['strength']]}, as A does, in {when}"
-    lines = [first + ", where inputs are as declared and draws are the same"]
+    lines = [first + ", where inputs are as declared, and what is drawn or left open is the same"]
     lines += [f"A is {quoted(paths[0].name)}, B is {quoted(paths[1].name)}; strength {predicate['strength']}"]
     for letter, replay in zip("AB", replays, strict=False):
         reading = replay.state.walk.graph.reading

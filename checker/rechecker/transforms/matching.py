@@ -238,16 +238,18 @@ def optional(name: str, version: int, key: str) -> bool:
 
 def admits(state: State, name: str, version: int, place: int, kind: str, rule: str) -> None:
     """Raises Unshown where a version of an operator does not take an element type at a place."""
-    schema = schema_of(name, version)
-    if schema is None:
-        return
-    formals = list(schema.inputs)
-    if not formals:
+    schema, text = schema_of(name, version), state.library.operator(name, version)
+    if schema is not None and schema.inputs:
+        admitted = {str(it) for it in schema.inputs[min(place, len(schema.inputs) - 1)].types}
+    elif schema is None and text is not None and text.inputs:
+        port = text.inputs[min(place, len(text.inputs) - 1)]
+        declared = dict(text.types)
+        admitted = {f"tensor({it})" for stated in (port.type, *port.others) for it in declared.get(stated, (stated,))}
+    else:
         raise Unshown(f"{rule}: {name}-{version} has no inputs")
-    formal = formals[min(place, len(formals) - 1)]
     if not kind:
         raise open_reason(f"{rule}: the element type of a tensor is not known")
-    if f"tensor({kind})" not in formal.types:
+    if f"tensor({kind})" not in admitted:
         raise Unshown(f"{rule}: {name}-{version} does not admit {kind}")
 
 

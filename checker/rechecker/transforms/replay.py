@@ -6,13 +6,14 @@ What is shown in the end: the model that the steps lead to is the one that the c
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
 import onnx
 from sonnx.semantics.errors import ModelError, Unsupported
 
+from ..operators import elements as el
 from ..operators.lists import NAMES
 from ..operators.schema import defaults, in_force, schema_of
 from ..operators.text import Library, Operator, TextError
@@ -37,7 +38,7 @@ from .matching import (
     right_side,
 )
 from .record import Proof, proof_of
-from .rules import STRENGTHS, Rewrite, rewrite
+from .rules import STRENGTHS, Rewrite, names_in, rewrite
 
 Object = Mapping[str, Any]
 THEOREMS: Final = {
@@ -49,7 +50,6 @@ THEOREMS: Final = {
     "raise": (),
 }
 """The theorems of part 6 that allow a step, by what it does."""
-MOST_STEPS: Final = 1_000_000
 LARGEST: Final = 1 << 40
 """No tensor and no node has a greater number."""
 
@@ -57,7 +57,8 @@ LARGEST: Final = 1 << 40
 @dataclass(slots=True)
 class Replay:
     """Steps done again. claims: of the rules that were used. assumed: of values. trusted: what nobody but the
-    certificate says, in words. theorems: that allow the steps."""
+    certificate says, in words. theorems: that allow the steps. sentences: what the rules may
+    assume of values."""
 
     state: State
     rules: Object
@@ -67,6 +68,7 @@ class Replay:
     assumed: dict[str, None] = field(default_factory=dict)
     trusted: list[str] = field(default_factory=list)
     theorems: dict[str, None] = field(default_factory=dict)
+    sentences: set[str] = field(default_factory=set)
     _rewrites: dict[str, tuple[Rewrite, Proof]] = field(default_factory=dict)
 
     def run(self, steps: Sequence[Object]) -> None:
@@ -104,6 +106,7 @@ class Replay:
         found, proof = self._rewrites[name]
         self.claims.add(found.claim)
         self.used[name] = proof.digest
+        self.sentences |= {it.sentence for it in found.where}
         return found, proof
 
     # ---- Rewrites ---------------------------------------------------------------------------------
@@ -132,18 +135,19 @@ class Replay:
         return swapped
 
     def _commutes(self, name: str, match: Match, position: int) -> None:
-        """The rewrite says that the operands of an operator may change places, without any condition."""
+        """The rewrite says that the operands of an operator may change places, without any condition. Whether one of them
+        is stored is of no importance then: that a port is says where the rule is used, and its proof is for any value."""
         rule, proof = self.rule(name)
         node = self.state.nodes[match.nodes[position]]
         if rule.claim != "exact" or rule.when or rule.shared or len(rule.left) != 1 or len(rule.right) != 1:
             raise Unshown(f"{name} does not say that operands may change places")
         sides = [it.expression for it in (rule.left[0], rule.right[0])]
         spelled = [[str(part) for part in it.children[:2]] for it in sides]
-        read = [[_plain_name(part) for part in it.children[2:]] for it in sides]
+        read = [[_plain_name(part) for part in it.children[2:] if part is not None] for it in sides]
         ports = [it.name for it in rule.head.inputs]
         if any(it.data != "apply" for it in sides) or spelled[0] != spelled[1] or read[0] != read[1][::-1]:
             raise Unshown(f"{name} does not say that operands may change places")
-        if sorted(read[0]) != sorted(ports) or len(ports) != 2 or rule.stored:
+        if sorted(read[0]) != sorted(ports) or len(ports) != 2:
             raise Unshown(f"{name} does not say that operands may change places")
         if self.state.library.operator(spelled[0][0], int(spelled[0][1])) is not node.text:
             raise Unshown(f"{name} is about another operator than {node.op_type}")
@@ -196,9 +200,13 @@ class Replay:
             raise Unshown(f"{rule.name} has another right side there")
         gone = {t for t in (*taken.values(), *(t for t, _ in instead))}
         fresh = _Fresh(state)
+        read = [it for due in made for it in due.inputs if isinstance(it, tuple)]
+        read += [it for it in results.values() if isinstance(it, tuple)]
         listed: list[tuple[int, Node]] = []
         outputs_of: dict[tuple[int, int], int] = {}
         for number, (due, stated) in enumerate(zip(made, step["made"], strict=True)):
+            if len(stated["outputs"]) != 1 + max((k for n, k in read if n == number), default=0):
+                raise Unshown(f"{rule.name}: a new node has more or fewer results than are read")
             outputs: list[int | None] = []
             for k, it in enumerate(stated["outputs"]):
                 if it is None:
@@ -234,10 +242,7 @@ class Replay:
         for t in gone:
             if state.producers.get(t, (None, 0))[0] == root:
                 del state.producers[t]
-        state.enter(root, Node(
-            node.graph, node.name, node.domain, node.op_type, node.overload, node.text, node.version, node.inputs,
-            tuple(left), node.attributes, node.bodies,
-        ))  # fmt: skip
+        state.enter(root, replace(node, outputs=tuple(left)))
         for t, other in instead:
             state.read_instead(t, other)
 
@@ -311,7 +316,7 @@ class Replay:
             raise Unshown("the two nodes do not read the same in one graph, or have other attributes")
         if [it is None for it in node.outputs] != [it is None for it in other.outputs]:
             raise Unshown("the two nodes do not have the same results")
-        if node.text is not None and self.state.library.words(node.text) & {"arbitrary", "oneof"}:
+        if leaves_open(state, node):
             raise open_reason(f"the text of {node.op_type} leaves something open, so it is not seen here to be a function")
         for t, it in zip(node.outputs, other.outputs, strict=True):
             if t is not None and it is not None:
@@ -348,6 +353,22 @@ class Replay:
             raise Unshown(f"{node.op_type} is not applied by its text alone")
         if self.state.library.words(node.text) & self.drawn:
             raise Unshown(f"{node.op_type} draws its result")
+
+
+def leaves_open(state: State, node: Node) -> bool:
+    """The text of a node may leave open what it gives, for all that is seen here: it says so, or converts to a type that
+    has no value for some numbers (`cast`, spec/primitives.sonnx)."""
+    if node.text is None:
+        return True
+    words = state.library.words(node.text)
+    if words & {"arbitrary", "oneof"}:
+        return True
+    named = {name for it in node.text.statements for name in names_in(it.tree)}
+    ports = [node.text.inputs[min(k, len(node.text.inputs) - 1)] for k in range(len(node.inputs) if node.text.inputs else 0)]
+    used = [t for t, port in zip(node.inputs, ports, strict=False) if t is not None and port.name in named]
+    read = {kind_of(state, t) for t in used} & {*el.FLOATS, ""}
+    written = {kind_of(state, t) for t in node.outputs if t is not None} - {*el.COMPUTED, "float16", "bfloat16", "bool"}
+    return bool(words & {"cast", "saturate"} and read and written)
 
 
 _DO: Final[Mapping[str, Callable[[Replay, Object], None]]] = {
@@ -468,15 +489,21 @@ def _spelled(item: onnx.AttributeProto) -> object:
 def leads_to(state: State, path: Path, names: Sequence[Any]) -> None:
     """The model that the steps lead to is the one in the file, node by node and name by name. Raises Unshown,
     ModelError and Unsupported."""
-    last = opened(path, state.library)
+    last = opened(path, state.library, plain=True)
     called = {**state.names, **{t: name for t, name in names}}
-    if not {t for t, _ in names} <= state.names.keys() or len({t for t, _ in names}) < len(names):
-        raise Unshown("a name is given to a tensor that is not there")
+    given = {t for t, _ in names}
+    if not given <= state.names.keys() or len(given) < len(names) or any(state.names[t] == it for t, it in names):
+        raise Unshown("a name is given to a tensor that is not there, or that has it already")
+    if given & {*state.graphs[0].inputs, *state.graphs[0].outputs}:
+        raise Unshown("an input or an output of the model is given another name")
     numbers: dict[str, int] = {}
     for t, name in last.names.items():
         if numbers.setdefault(name, t) != t:
             raise Unshown(f"two tensors of the last model are named {quoted(name)}")
-    _Comparing(state, last, called, numbers).graph(0, 0)
+    comparing = _Comparing(state, last, called, numbers)
+    comparing.graph(0, 0)
+    if not given <= set(comparing.seen.values()):
+        raise Unshown("a name is given to a tensor that the last model does not have")
 
 
 @dataclass(slots=True)
@@ -537,8 +564,10 @@ class _Comparing:
         if node.text is not None and node.version is not None and other.version is not None:
             if not _same_defaults(node.text, node.version, other.version, node.attributes):
                 raise Unshown(f"{where} has other defaults in the last model")
-        elif (node.version is None) != (other.version is None):
-            raise Unshown(f"{where} has no operator set")
+            if node.op_type == "Scan" and node.version != other.version:  # the rules of part 3 look at its version
+                raise open_reason(f"{where} has another version in the last model, which may run otherwise")
+        elif node.opset != other.opset or node.version != other.version:
+            raise Unshown(f"{where} is of another operator set in the last model")
         if not same_attributes(node.attributes, other.attributes):
             raise Unshown(f"{where} has other attributes in the last model")
         self.tensors(node.inputs, other.inputs)
