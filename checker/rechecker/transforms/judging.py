@@ -58,7 +58,7 @@ def _judged(
     if sorted(predicate["tools"]) != TOOLS:
         raise Unshown("tools are not those of such a certificate")
     text = texts()
-    known = _library(text)
+    known = library_of(text)
     both = predicate["kind"] == "equiv"
     if len(predicate["sequences"]) != 1 + both:
         raise Unshown("there are more or fewer sequences of steps than models that are changed")
@@ -102,7 +102,8 @@ def _files_are(statement: Object, paths: Sequence[Path]) -> None:
 
 
 @cache
-def _library(text: Text) -> Library:
+def library_of(text: Text) -> Library:
+    """The operators and rewrites, with texts of a user."""
     made = library(grammar(), {n: it for n, it in text.contents.items() if n.startswith(FOLDERS) or n in text.own})
     twice = made.defined_twice()
     if twice:
@@ -111,7 +112,8 @@ def _library(text: Text) -> Library:
 
 
 @cache
-def _theorems(text: Text) -> Library:
+def theorems_of(text: Text) -> Library:
+    """The theorems of part 6."""
     return library(grammar(), {n: it for n, it in text.contents.items() if n.startswith("6-properties/")})
 
 
@@ -135,7 +137,7 @@ def _stated(predicate: Object, replays: Sequence[Replay], text: Text) -> None:
     used = {name for replay in replays for name in replay.used}
     if set(predicate["rules"]) != used:
         raise Unshown("the rules are not those that were used")
-    theorems = {name: _theorems(text).theorem(name) for replay in replays for name in replay.theorems}
+    theorems = {name: theorems_of(text).theorem(name) for replay in replays for name in replay.theorems}
     if "" in theorems.values():
         raise open_reason("a theorem that allows a step is not in the text that is installed")
     if predicate["theorems"] != theorems:

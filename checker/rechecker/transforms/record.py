@@ -32,7 +32,8 @@ class Proof:
 
 
 @cache
-def _rows(name: str) -> Mapping[str, Mapping[str, str]]:
+def rows_of(name: str) -> Mapping[str, Mapping[str, str]]:
+    """The rows of a file of the record, by rule. Raises Unsupported."""
     try:
         with (FOLDER / name).open(encoding="utf-8", newline="") as file:
             rows = csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t")
@@ -43,7 +44,7 @@ def _rows(name: str) -> Mapping[str, Mapping[str, str]]:
 
 def proof_of(rule: Rewrite, library: Library) -> Proof | str:
     """The proof of a rule on record, or why there is none for the text that is installed."""
-    row, text = _rows("proved.tsv").get(rule.name), _rows("texts.tsv").get(rule.name)
+    row, text = rows_of("proved.tsv").get(rule.name), rows_of("texts.tsv").get(rule.name)
     if row is None or text is None:
         return f"no proof of {rule.name} is on record"
     if text["digest"] != row["digest"] or text["text"] != library.rests_on(rule.name):

@@ -500,6 +500,8 @@ def leads_to(state: State, path: Path, names: Sequence[Any]) -> None:
     for t, name in last.names.items():
         if numbers.setdefault(name, t) != t:
             raise Unshown(f"two tensors of the last model are named {quoted(name)}")
+    if any(state.opsets.get(domain, version) != version for domain, version in last.opsets.items()):
+        raise Unshown("the last model is of another operator set than the steps lead to")
     comparing = _Comparing(state, last, called, numbers)
     comparing.graph(0, 0)
     if not given <= set(comparing.seen.values()):
