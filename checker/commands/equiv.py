@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
 from sonnx.spec.pages import check_installed
-from sonnx.spec.terminal import progress_bar
+from sonnx.spec.terminal import inert, progress_bar
+
+if TYPE_CHECKING:
+    from sonnx.semantics.model.graph import Model
 
 
 @click.command()
@@ -28,7 +32,12 @@ from sonnx.spec.terminal import progress_bar
 )
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
-@click.option("--certificate", type=PATH, metavar="FILE", help="Write what was found as a sealed statement.")
+@click.option(
+    "--certificate",
+    type=PATH,
+    metavar="FILE",
+    help="Write steps that bring both to the same, where there are such; `sonnx recheck` does them again.",
+)
 @click.option("--html", type=PATH, metavar="FILE", help="Draw both models side by side.")
 def equiv(
     a: Path,
@@ -53,7 +62,7 @@ def equiv(
     \b
     Examples:
       sonnx equiv model.onnx optimized.onnx --strength reals
-      sonnx equiv model.onnx optimized.onnx --strength reals --input image=image.npy
+      sonnx equiv model.onnx optimized.onnx --input image=image.npy --certificate same.json
     """
     from sonnx.semantics.machine.files.numpy_files import named_inputs
     from sonnx.semantics.model.loader import load
@@ -73,10 +82,9 @@ def equiv(
         )
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
     if certificate is not None:
-        from ..equivalence.comparing.certificate import certificate as statement
-        from ..equivalence.comparing.certificate import seal
-
-        certificate.write_bytes(seal(statement(comparison)))
+        reason = _certified(certificate, (a, b), (first, second), strength) if comparison.code == 0 else "they are not shown to be equal"
+        if reason:
+            click.echo(inert(f"no certificate is written: {reason}"), err=True)
     if html is not None:
         from sonnx.semantics.picture.page import to_html
 
@@ -84,3 +92,16 @@ def equiv(
 
         html.write_text(to_html(*side_by_side(comparison)), encoding="utf-8")
     sys.exit(comparison.code)
+
+
+def _certified(certificate: Path, paths: tuple[Path, Path], models: tuple[Model, Model], strength: str) -> str:
+    """Writes the certificate that rewrites bring both models to the same; in words why there is none."""
+    from ..equivalence.optimizing.certificate import of_both
+    from ..rechecker import Outcome, recheck
+
+    data = of_both(models, strength)
+    replayed = recheck(data, *paths)
+    if replayed.outcome is not Outcome.CONFIRMED and not replayed.shown:
+        return next(iter(replayed.reasons), "it cannot be replayed")
+    certificate.write_bytes(data)
+    return ""

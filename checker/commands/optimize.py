@@ -45,8 +45,16 @@ if TYPE_CHECKING:
     help="Raise the model to this operator set of ONNX first, by rewrites too; most rewrites are about newer ones.",
 )
 @click.option("--report", type=PATH, metavar="FILE.json", help="Write what was done: rule, place, tensors.")
+@click.option("--certificate", type=PATH, metavar="FILE.json", help="Write what `sonnx recheck` does again, step by step.")
 def optimize(
-    model: Path, output: Path, strength: str, rules: str | None, fixed: bool, opset: int | None, report: Path | None
+    model: Path,
+    output: Path,
+    strength: str,
+    rules: str | None,
+    fixed: bool,
+    opset: int | None,
+    report: Path | None,
+    certificate: Path | None,
 ) -> None:
     """Write a model that means the same as MODEL, with fewer nodes.
 
@@ -60,7 +68,7 @@ def optimize(
     \b
     Examples:
       sonnx optimize model.onnx -o small.onnx
-      sonnx optimize model.onnx -o small.onnx --strength reals --opset 22 --report done.json
+      sonnx optimize model.onnx -o small.onnx --strength reals --certificate done.json
     """
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.model.writing import model_proto
@@ -68,7 +76,7 @@ def optimize(
     from ..equivalence.optimizing.optimizer import optimize as run
     from ..equivalence.optimizing.optimizer import overridable
 
-    check_writable(output, report)
+    check_writable(output, report, certificate)
     if output.exists() and model.exists() and output.samefile(model):
         raise click.UsageError("-o names MODEL itself: name another file")
     loaded = load(model)
@@ -78,6 +86,10 @@ def optimize(
     output.write_bytes(model_proto(done.model).SerializeToString(deterministic=True))
     if report is not None:
         report.write_text(json.dumps(_data(model, output, done, strength), indent=2) + "\n", encoding="utf-8")
+    if certificate is not None:
+        from ..equivalence.optimizing.certificate import of_optimized
+
+        certificate.write_bytes(of_optimized(loaded, output, done, fixed=fixed))
     for rule, times in done.counts().items():
         claim = next(it.claim for it in done.log if it.rule == rule)
         click.echo(inert(f"{times:6} {rule} ({claim})"))

@@ -2,7 +2,8 @@
 
 `proved.tsv` beside this module is written by `sonnx prove --transforms --record`. A row holds for a rule whose digest
 is still the one that it was proved with; the digest is that of the rule, of the definitions of all operators that it
-applies, and of what these use.
+applies, and of what these use. `texts.tsv` says of each row which text that is, as it stands in the files: so a second
+party who has another parser than ours, or none, can tell that the proof is one of the text that he reads.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from sonnx.spec.library import specification
 from .matching.patterns import meaning
 from .matching.searching import Match
 from .matching.views import View
+from .texts import rests_on
 
 if TYPE_CHECKING:
     from .proving.rules import Verdict
 
 PATH = Path(__file__).with_name("proved.tsv")
 COLUMNS = ("rule", "claim", "verdict", "strength", "axes", "lists", "types", "cases", "seconds", "digest")
+TEXTS = ("rule", "digest", "text")
 STRENGTHS = ("exact", "allowed", "reals")
 """From the strongest claim to the weakest."""
 
@@ -86,12 +89,24 @@ def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
             }  # fmt: skip
     lines = ["\t".join(COLUMNS), *("\t".join(known[name][key] for key in COLUMNS) for name in sorted(known))]
     path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
+    write_texts(path)
+
+
+def write_texts(path: Path = PATH) -> None:
+    """Writes down beside the record of which texts its rows are."""
+    present = [row for row in rows(path) if row["digest"] == _digest_of(row["rule"])]
+    lines = ["\t".join(TEXTS), *(f"{row['rule']}\t{row['digest']}\t{rests_on(row['rule'])}" for row in present)]
+    path.with_name("texts.tsv").write_text(HEAD_OF_TEXTS + "\n".join(lines) + "\n", encoding="utf-8")
 
 
 HEAD = """\
 # What is shown of the rewrites of part 7; written by `sonnx prove --transforms --record`, a row for each rule that is
 # what it claims. axes: for tensors of at most so many axes. lists: the greatest length of lists that was tried, where
 # lists were cut. types: any, or one by one. cases: that were told apart. digest: of all text that the row rests on.
+"""
+HEAD_OF_TEXTS = """\
+# Of which text each row of proved.tsv is, written with it. digest: that of the row. text: of the declarations as they
+# stand in the files (CERTIFICATE.md, Two models).
 """
 
 

@@ -12,6 +12,7 @@ from sonnx.semantics.errors import ModelError
 
 STATEMENT_TYPE: Final = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE: Final = "urn:sonnx:certificate:v2"
+TRANSFORM_TYPE: Final = "urn:sonnx:transform:v1"
 SIZE_LIMIT: Final = 256 * 1024 * 1024
 INTEGER_LIMIT: Final = 2**53 - 1
 NESTING: Final = 400
@@ -39,7 +40,10 @@ def read(source: bytes | Path | str) -> Object:
     _exact(value)
     if isinstance(value, dict) and str(value.get("predicateType")).startswith("urn:sonnx:certificate:v1"):
         raise ModelError("certificate: of format v1, which this version does not replay; certify the model again")
-    _STATEMENT(value, "certificate")
+    if isinstance(value, dict) and value.get("predicateType") == TRANSFORM_TYPE:
+        _TRANSFORM(value, "certificate")
+    else:
+        _STATEMENT(value, "certificate")
     if sealed(value) != data:
         raise ModelError("certificate: damaged, or not in canonical form: its seal does not match; get it again")
     statement: Object = value
@@ -166,6 +170,14 @@ def _mapping(item: Check) -> Check:
     return check
 
 
+def _or_none(item: Check) -> Check:
+    def check(value: object, place: str) -> None:
+        if value is not None:
+            item(value, place)
+
+    return check
+
+
 def _record(optional: Mapping[str, Check] | None = None, /, **fields: Check) -> Check:
     """optional: the fields that may be left out."""
     may = dict(optional or {})
@@ -233,5 +245,62 @@ _STATEMENT = _record(
     _type=_one_of(STATEMENT_TYPE),
     predicate=_PREDICATE,
     predicateType=_one_of(PREDICATE_TYPE),
+    subject=_FILES,
+)
+
+# ---- Two models ---------------------------------------------------------------------------------
+
+_NUMBER_OR_NONE = _or_none(_integer)
+_NEW = _or_none(_tuple(_integer, _text))
+_VALUE = _or_none(_record(dims=_list(_integer), element=_text, sha256=_digest, tensor=_integer))
+_MADE = _record(
+    attributes=_mapping(_tuple(_text, _list(_text))),
+    domain=_text,
+    inputs=_list(_NUMBER_OR_NONE),
+    name=_text,
+    node=_integer,
+    op_type=_text,
+    outputs=_list(_NEW, 1),
+    version=_integer,
+)
+_STEPS: Final[Mapping[str, Check]] = {
+    "rewrite": _record(
+        do=_text,
+        instead=_list(_tuple(_integer, _integer)),
+        left=_list(_NEW),
+        made=_list(_MADE),
+        nodes=_list(_integer, 1),
+        rule=_text,
+        swapped=_list(_tuple(_integer, _text)),
+    ),
+    "fold": _record(do=_text, node=_integer, values=_list(_VALUE)),
+    "merge": _record(do=_text, node=_integer, other=_integer),
+    "share": _record(do=_text, other=_integer, tensor=_integer),
+    "drop": _record(do=_text, node=_integer),
+    "raise": _record(do=_text, opset=_integer),
+}
+
+
+def _step(value: object, place: str) -> None:
+    done = value.get("do") if isinstance(value, dict) else None
+    if not isinstance(done, str) or done not in _STEPS:
+        raise _fail(place, "a step whose do is one of " + ", ".join(_STEPS))
+    _STEPS[done](value, place)
+
+
+_TRANSFORM = _record(
+    _type=_one_of(STATEMENT_TYPE),
+    predicate=_record(
+        assumed=_list(_text),
+        kind=_one_of("optimize", "equiv"),
+        names=_list(_tuple(_integer, _text)),
+        rules=_mapping(_record(claim=_text, proof=_digest, text=_digest)),
+        seal=_digest,
+        sequences=_list(_record(fixed=_flag, steps=_list(_step)), 1),
+        strength=_one_of("exact", "allowed", "reals"),
+        theorems=_mapping(_digest),
+        tools=_mapping(_text),
+    ),
+    predicateType=_one_of(TRANSFORM_TYPE),
     subject=_FILES,
 )

@@ -7,10 +7,8 @@ witnesses, verdicts of rule sets. What cannot be derived here is named, never ta
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -20,12 +18,14 @@ from sonnx.semantics.errors import ModelError, Unsupported
 from . import files, operators, paths
 from .facts import Facts, external_locations, facts
 from .fixpoints import Fixpoints
-from .form import read, spelled
+from .form import TRANSFORM_TYPE, read, spelled
 from .formulas import Context, Instance, compiled, instances, outermost
+from .outcomes import Outcome, Recheck
 from .reader import read as read_model
 from .tables import tables
 from .tables.stores import stores
 from .text import Declaration, Rule, RuleSet, Text, forget, texts
+from .transforms.judging import judged
 from .values import Element, Tables, Value
 from .waivers import Waivers, accepted, told
 from .witness import fits, over_nodes, rings
@@ -52,37 +52,6 @@ SHOWN: Final = 200
 Object = Mapping[str, Any]
 
 
-class Outcome(StrEnum):
-    """The verdict of a recheck. CONFIRMED: every statement was derived again."""
-
-    CONFIRMED = "CONFIRMED"
-    REFUTED = "REFUTED"
-    NOT_CHECKED = "NOT-CHECKED"
-
-
-@dataclass(frozen=True, slots=True)
-class Recheck:
-    """The outcome; the reasons against CONFIRMED in one line each; the rules that could not be replayed; the waivers
-    that the certificate rests on."""
-
-    outcome: Outcome
-    reasons: tuple[str, ...] = ()
-    not_replayed: tuple[str, ...] = ()
-    waivers: tuple[str, ...] = ()
-
-    def to_json(self) -> str:
-        """The outcome as JSON text."""
-        return json.dumps(
-            {
-                "not_replayed": list(self.not_replayed),
-                "outcome": self.outcome.value,
-                "reasons": list(self.reasons),
-                "waivers": list(self.waivers),
-            },
-            indent=2,
-        )
-
-
 @dataclass(frozen=True, slots=True)
 class Doubt:
     """A reason against CONFIRMED: `refutes`, or else something that cannot be derived here (`rule`: which one)."""
@@ -92,12 +61,19 @@ class Doubt:
     rule: str = ""
 
 
-def recheck(certificate: bytes | Path | str, model: Path | str) -> Recheck:
-    """Replays a certificate (its bytes, or the path of a file) on the model at the given path.
+def recheck(certificate: bytes | Path | str, model: Path | str, other: Path | str | None = None) -> Recheck:
+    """Replays a certificate (its bytes, or the path of a file) on the model at the given path; one of a transform, or of
+    a comparison, is about another model too.
 
-    Raises ModelError when one of the two cannot be read at all.
+    Raises ModelError when one of them cannot be read at all, or a model is missing or not asked for.
     """
     statement = read(certificate)
+    if (statement["predicateType"] == TRANSFORM_TYPE) != (other is not None):
+        wanted = "one model: name no other" if other is not None else "two models: name both, in their order"
+        raise ModelError(f"certificate: is about {wanted}")
+    if other is not None:
+        forget()
+        return judged(statement, Path(model), Path(other))
     return compared(statement, Subject(Path(model)))
 
 

@@ -37,7 +37,7 @@ class _Writer:
 
     def __init__(self, model: Model) -> None:
         self._model = model
-        self._names, self._imports = _names(model), _imports(model)
+        self._names, self._imports = names_of(model), _imports(model)
         self._size = 0
 
     def model(self, metadata: Mapping[str, str]) -> ModelProto:
@@ -124,7 +124,7 @@ def _imports(model: Model) -> Mapping[str, int]:
     return versions
 
 
-def _names(model: Model) -> Mapping[TensorId, str]:
+def names_of(model: Model) -> Mapping[TensorId, str]:
     """A name for each tensor, no two alike, since inner graphs see those around them. Inputs and outputs of the main
     graph come first: they keep theirs.
     """

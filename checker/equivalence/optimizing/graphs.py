@@ -31,6 +31,7 @@ from sonnx.spec.library import specification
 
 from ...smt.prover import Prover
 from ..matching.replacing import NewNode
+from .journal import Step
 
 TIMEOUT = 1.0
 """Seconds for a question about open sizes."""
@@ -60,6 +61,7 @@ class OpenModel:
         self.producers: dict[TensorId, tuple[NodeId, int]] = {}
         self.readers: dict[TensorId, dict[NodeId, None]] = {}
         self.opsets: dict[str, int] = dict(model.opsets)
+        self.journal: list[Step] = []
         self.raising = False
         self._next = len(model.nodes)
         for n in self.nodes:

@@ -19,6 +19,7 @@ from ..matching.patterns import by_root, commutation
 from ..record import STRENGTHS, Proof, proofs
 from .admitting import admitted
 from .graphs import OpenModel
+from .journal import Raised, Step
 from .passes import Firing, dedupe, fold, prune, raised, rewrite
 
 GLOBAL = ("fold", "dedupe", "prune")
@@ -35,13 +36,14 @@ GLOBALS = {"fold": fold, "dedupe": dedupe, "prune": prune}
 @dataclass(frozen=True, slots=True)
 class Optimized:
     """The outcome. model: its graphs alone are meant to be read. strength: the weakest claim that was used, `exact`
-    where nothing was changed. log: what was done, in order. before, after: the nodes of all graphs. finished: False
+    where nothing was changed. log: what was done, in order; steps: the same, so that it can be done again. before, after: the nodes of all graphs. finished: False
     where rewrites were stopped since they came to no end.
     """
 
     model: Model
     strength: str
     log: tuple[Firing, ...]
+    steps: tuple[Step, ...]
     before: int
     after: int
     finished: bool
@@ -81,7 +83,7 @@ def optimize(
     chosen, known = admitted(rules, strength, record, prove=proved is None)
     if shuffled is not None:
         Random(shuffled).shuffle(chosen)
-    commuting = frozenset(it for rule in chosen if (it := commutation(rule)) is not None)
+    commuting = {it: rule.name for rule in chosen if (it := commutation(rule)) is not None}
     patterns = by_root(chosen)
     open_ = OpenModel(model)
     before = sum(map(len, open_.members))
@@ -105,7 +107,7 @@ def optimize(
     claims = [it.claim for it in log]
     weakest = max(claims, key=STRENGTHS.index, default="exact")
     after = sum(map(len, open_.members))
-    return Optimized(_readable(open_.closed()), weakest, tuple(log), before, after, left > 0)
+    return Optimized(_readable(open_.closed()), weakest, tuple(log), tuple(open_.journal), before, after, left > 0)
 
 
 def _readable(model: Model) -> Model:
@@ -123,6 +125,7 @@ def _raise(open_: OpenModel, opset: int, strength: str, known: Mapping[str, Proo
     if now is None or not now <= opset <= newest_opset():
         raise ModelError(f"the model can be raised to an operator set from {now} to {newest_opset()}, not to {opset}")
     rules, _ = admitted(None, strength, known)
+    open_.journal.append(Raised(opset))
     left = raised(open_, by_root(rules), known, log.append, opset)
     if left is not None:
         node = open_.nodes[left]

@@ -7,7 +7,7 @@ Local passes apply rewrites. Global ones are theorems applied to the whole model
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +26,7 @@ from ..matching.replacing import Made, Replacement, Unfit, replacement
 from ..matching.searching import Match, find
 from ..record import Proof
 from .graphs import GraphView, OpenModel
+from .journal import Dropped, Folded, Merged, New, Replaced, Shared, Written, written_value
 
 BUDGET = 1 << 28
 """The bytes that a value may take which is computed from stored ones."""
@@ -57,7 +58,7 @@ Log = Callable[[Firing], None]
 def rewrite(
     open_: OpenModel,
     patterns: Mapping[CoreOperator, Sequence[Pattern]],
-    commuting: Collection[CoreOperator],
+    commuting: Mapping[CoreOperator, str],
     proofs: Mapping[str, Proof],
     log: Log,
     most: int,
@@ -93,7 +94,7 @@ def _fire(
     open_: OpenModel,
     n: NodeId,
     pattern: Pattern,
-    commuting: Collection[CoreOperator],
+    commuting: Mapping[CoreOperator, str],
     proof: Proof,
     log: Log,
     *,
@@ -109,7 +110,7 @@ def _fire(
         return None
     if smaller and not _is_smaller(open_, match, right) and not _is_spelled_out(open_, match, right):
         return None
-    return _replace(open_, n, match, right, log)
+    return _replace(open_, n, match, right, commuting, log)
 
 
 def _is_smaller(open_: OpenModel, match: Match, right: Replacement) -> bool:
@@ -149,7 +150,9 @@ def _is_spelled_out(open_: OpenModel, match: Match, right: Replacement) -> bool:
     return same and name and read and made[0].attributes.keys() > node.attributes.keys()
 
 
-def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log: Log) -> list[NodeId] | None:
+def _replace(
+    open_: OpenModel, n: NodeId, match: Match, right: Replacement, commuting: Mapping[CoreOperator, str], log: Log
+) -> list[NodeId] | None:
     """Puts the right side where the left one stands; the nodes that have something new to read. None where a result is
     handed on that has to keep its name."""
     view = GraphView(open_, open_.nodes[n].graph)
@@ -171,6 +174,7 @@ def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log:
         if isinstance(root, int):
             _let_go(open_, root, results)
     made: dict[Made, TensorId] = {}
+    written: list[Written] = []
     touched: list[NodeId] = []
     for number, node in enumerate(right.nodes):
         inputs = [made[it] if isinstance(it, Made) else it if isinstance(it, int) else None for it in node.inputs]
@@ -180,6 +184,7 @@ def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log:
             outputs.append(taken[at] if at in taken else open_.tensor(results[0], node.contents[k]))
             made[at] = outputs[-1]
         touched.append(open_.node(n, node, inputs, outputs))
+        written.append(_written(open_, touched[-1]))
     for t, reference in zip(results, right.results, strict=True):
         if isinstance(reference, int):
             touched += open_.readers.get(t, ())
@@ -187,9 +192,15 @@ def _replace(open_: OpenModel, n: NodeId, match: Match, right: Replacement, log:
         else:
             touched += open_.readers.get(t, ())
             open_.contents.update({t: before[t]} if t in before else {})
-    for m in reversed(match.nodes):
-        if isinstance(m, int) and m in open_.nodes and not _is_read(open_, m):
+    nodes = tuple(m for m in match.nodes if isinstance(m, int))
+    instead = tuple((t, it) for t, it in zip(results, right.results, strict=True) if isinstance(it, int))
+    left = tuple(_new(open_, t) for t in open_.nodes[n].outputs)
+    swapped = tuple((k, commuting[match.pattern.applications[k].operator]) for k in sorted(match.swapped))
+    open_.journal.append(Replaced(match.pattern.rule.name, nodes, swapped, tuple(written), instead, left))
+    for m in reversed(nodes):
+        if m in open_.nodes and not _is_read(open_, m):
             open_.remove(m)
+            open_.journal.append(Dropped(m))
     rule = match.pattern.rule
     log(Firing(rule.name, rule.claim, place, tensors, match.assumed, len(right.nodes)))
     return [m for m in dict.fromkeys(touched) if m in open_.nodes]
@@ -199,12 +210,21 @@ def _contents(open_: OpenModel, tensors: Sequence[TensorId]) -> Mapping[TensorId
     return {t: open_.contents[t] for t in tensors if t in open_.contents}
 
 
+def _new(open_: OpenModel, t: TensorId | None) -> New | None:
+    return None if t is None else New(t, open_.tensors[t].name)
+
+
+def _written(open_: OpenModel, n: NodeId) -> Written:
+    """What a node that has been made is, for a second party."""
+    node = open_.nodes[n]
+    outputs = tuple(_new(open_, t) for t in node.outputs)
+    return Written(n, node.name, node.domain, node.op_type, node.version or 0, node.inputs, outputs, node.attributes)
+
+
 def _let_go(open_: OpenModel, root: NodeId, results: Sequence[TensorId]) -> None:
     """Takes results away from the node that has given them."""
     node = open_.nodes[root]
-    outputs = tuple(
-        open_.tensor(t, open_.contents.get(t)) if t in results else t for t in node.outputs if t is not None
-    )
+    outputs = tuple(open_.tensor(t, open_.contents.get(t)) if t in results else t for t in node.outputs)
     open_.change(root, replace(node, outputs=outputs))
 
 
@@ -235,7 +255,7 @@ def raised(
             for pattern in patterns.get(operator, ()) if operator is not None else ():
                 proof = proofs.get(pattern.rule.name)
                 alone = len(pattern.applications) == 1
-                fired = _fire(open_, n, pattern, (), proof, log, smaller=False) if proof is not None and alone else None
+                fired = _fire(open_, n, pattern, {}, proof, log, smaller=False) if proof is not None and alone else None
                 if fired is not None:
                     waiting.extend(open_.live())
                     break
@@ -263,6 +283,7 @@ def prune(open_: OpenModel, log: Log) -> int:
         for body in (graph for _, graph in node.bodies):
             _without(open_, body)
         open_.remove(n)
+        open_.journal.append(Dropped(n))
         log(Firing("DeadNodeRemoval", "exact", node.path, {}))
         removed += 1
         waiting += sources
@@ -286,6 +307,8 @@ def fold(open_: OpenModel, log: Log) -> int:
         if n not in open_.nodes or not _fold_one(open_, n):
             continue
         node = open_.nodes[n]
+        values = (None if t is None else written_value(t, open_.constants[t]) for t in node.outputs)
+        open_.journal.append(Folded(n, tuple(values)))
         log(Firing("ConstantFolding", "exact", node.path, {}))
         readers = [m for t in node.outputs if t is not None for m in open_.readers.get(t, ())]
         open_.remove(n)
@@ -363,6 +386,7 @@ def dedupe(open_: OpenModel, log: Log) -> int:
             if t is not None and other is not None:
                 open_.read_instead(t, other)
         open_.remove(n)
+        open_.journal.append(Merged(n, first))
         log(Firing("CommonSubexpressions", "exact", node.path, {}))
         removed += 1
     return removed
@@ -378,6 +402,7 @@ def _same_values(open_: OpenModel, log: Log) -> int:
                 other = first.setdefault((graph, open_.constants[t]), t)
                 if other != t:
                     open_.read_instead(t, other)
+                    open_.journal.append(Shared(t, other))
                     log(Firing("SameStoredValues", "exact", open_.tensors[t].path, {}))
                     shared += 1
     return shared

@@ -110,10 +110,11 @@ def _rounded(kind: str, value: Fraction) -> Element:
         return Element(
             kind, np.float64(value.numerator / value.denominator)
         )  # Python divides integers correctly rounded
-    near = np.float32(float(value))
+    with np.errstate(over="ignore"):
+        near = np.float32(float(value))
+        candidates = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
     if value.denominator == 1 and abs(value.numerator) <= 1 << 24:
         return Element(kind, near)
-    candidates = [near, np.nextafter(near, np.float32(-np.inf)), np.nextafter(near, np.float32(np.inf))]
     finite = [c for c in candidates if np.isfinite(c)]
     if not finite or not np.isfinite(near):
         return Element(kind, near)

@@ -78,10 +78,10 @@ def _examined(site: Site, run: Run, judge: Callable[[int, Goal], None]) -> tuple
         judge(position, goal)
 
     outputs: dict[str, Value] = {}
-    env = _opening(site)
+    env = opening(site)
     stopped: Open | None = None
     try:
-        goal = _bind(site.operator, env)
+        goal = bind(site.operator, env)
     except Dead:
         goal = False
     demanded(HEADER, goal)
@@ -336,7 +336,8 @@ def _passed(goal: Formula, run: Run) -> Open | None:
 # ---- The names that a text starts with ----------------------------------------------------------
 
 
-def _opening(site: Site) -> dict[str, Value]:
+def opening(site: Site) -> dict[str, Value]:
+    """The names of attributes, inputs and element types."""
     operator = site.operator
     env: dict[str, Value] = {}
     for name, default in site.attributes.items():
@@ -368,7 +369,7 @@ def _typed(env: dict[str, Value], name: str, value: Value | None) -> None:
         env[name] = Kind(kind)
 
 
-def _bind(operator: Operator, env: dict[str, Value]) -> Formula:
+def bind(operator: Operator, env: dict[str, Value]) -> Formula:
     """The names of dimensions; the formula says that those which occur twice, and numerals, agree."""
     goals: list[Formula] = []
     for port in operator.inputs:
@@ -585,9 +586,9 @@ def compose(
         raise Open(f"there is no text of {name}-{version}")
     stated = {**defaults(operator, version), **attributes}
     site = Site(name, operator, version, tuple(inputs), stated, (True,) * len(operator.outputs))
-    env = _opening(site)
+    env = opening(site)
     outputs: dict[str, Value] = {}
-    _bind(operator, env)
+    bind(operator, env)
     for statement in operator.statements:
         if statement.kind == "require":
             if truth(statement.tree.children[1], env, run) is False:

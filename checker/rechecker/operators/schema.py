@@ -21,7 +21,8 @@ _KIND = onnx.AttributeProto.AttributeType
 
 
 @cache
-def _schema(name: str, version: int) -> onnx.defs.OpSchema | None:
+def schema_of(name: str, version: int) -> onnx.defs.OpSchema | None:
+    """ONNX's schema of an operator in an operator set; None without one."""
     domain, _, operator = name.rpartition("::")
     try:
         return onnx.defs.get_schema(operator, version, domain)
@@ -47,7 +48,7 @@ _NEWEST = 2**31 - 1
 def in_force(library: Library, name: str, opset: int) -> tuple[Operator, int] | None:
     """The text of an operator in an operator set, and its version; None where there is none. Raises TextError."""
     if known(name.rpartition("::")[0]):
-        form = _schema(name, opset)
+        form = schema_of(name, opset)
         own = None if form is None else library.operator(name, form.since_version)
         return None if form is None or own is None else (own, form.since_version)
     declared = library.in_force(name, opset)
@@ -61,10 +62,10 @@ def defaults(text: Operator, version: int) -> dict[str, Value | None]:
         return {name: None if default is None else attribute_value(default) for name, default in stated.items()}
     names: set[str] = set()
     for number in range(text.first, text.last + 1):
-        schema = _schema(text.name, number)
+        schema = schema_of(text.name, number)
         if schema is not None and text.first <= schema.since_version <= text.last:
             names |= set(schema.attributes)
-    own = _schema(text.name, version)
+    own = schema_of(text.name, version)
     formals = {} if own is None else own.attributes
     values: dict[str, Value | None] = {}
     for attribute in names:

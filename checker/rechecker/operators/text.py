@@ -6,6 +6,7 @@ specification.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,10 +20,14 @@ Node = Tree[Token]
 Part = Node | Token | None
 
 _TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|contract|define|fun|sort|fact|profile|constraint)\b', re.S | re.M
+    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|contract|define|rewrite|fun|sort|fact|record|field|profile|constraint|inductive|law|theorem|lemma|finding|situation|rule)\b', re.S | re.M
 )
 _OPERATOR = re.compile(r"operator\s+((?:[\w.]+::)?\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
 _DEFINE = re.compile(r"define\s+(\w+)")
+_REWRITE = re.compile(r"rewrite\s+(\w+)")
+_STATED = re.compile(r"(?:theorem|lemma)\s+(\w+)")
+_PIECES = re.compile(r'"(?:\\.|[^"\\])*"|#[^\n]*|[A-Za-z_][A-Za-z0-9_\']*|[0-9]+(?:\.[0-9]+)?|\S', re.S)
+_APPLIED = re.compile(r"((?:[\w.]+ : : )?\w+) @ (\d+)(?: \. \. \d+)?(?: like (?:((?:[\w.]+ : : )?\w+) @ )?(\d+))?")
 
 
 LONGEST = 99
@@ -39,7 +44,7 @@ def parser(grammar: str) -> Lark:
     return Lark(
         grammar,
         parser="lalr",
-        start=["start", "operator", "difference", "define"],
+        start=["start", "operator", "difference", "define", "rewrite"],
         maybe_placeholders=True,
         edit_terminals=_whole_words,
     )
@@ -148,6 +153,8 @@ class Library:
     grammar: str
     _operators: dict[str, list[tuple[int, int, str, str]]] = field(default_factory=dict)
     _defines: dict[str, str] = field(default_factory=dict)
+    _rewrites: dict[str, str] = field(default_factory=dict)
+    _theorems: dict[str, str] = field(default_factory=dict)
     _parsed: dict[tuple[str, int], Operator] = field(default_factory=dict)
     _functions: dict[str, Definition] = field(default_factory=dict)
 
@@ -201,8 +208,8 @@ class Library:
             str(name),
             int(str(first)),
             int(str(last or first)),
-            _ports(heading.children[0]) if isinstance(heading, Tree) else base.inputs,
-            _ports(heading.children[1]) if isinstance(heading, Tree) else base.outputs,
+            ports(heading.children[0]) if isinstance(heading, Tree) else base.inputs,
+            ports(heading.children[1]) if isinstance(heading, Tree) else base.outputs,
             tuple(statements),
             unquoted(doc) if doc is not None else base.doc,
             base.types,
@@ -219,6 +226,49 @@ class Library:
             parameters = tuple(str(p.children[0]) for p in trees(kids[1])) if isinstance(kids[1], Tree) else ()
             self._functions[name] = Definition(name, parameters, node(kids[4]))
         return self._functions[name]
+
+    def rewrite(self, name: str) -> Node | None:
+        """The tree of the rewrite of that name, None where there is none. Raises TextError."""
+        text = self._rewrites.get(name)
+        return None if text is None else _tree(self.grammar, text, "rewrite")
+
+    def rests_on(self, rewrite: str) -> str:
+        """SHA-256 over a line "KIND NAME DIGEST" for a rewrite and for each operator and each function that it comes to,
+        sorted; DIGEST is that of the words of the declaration, a blank between each two. "" without such a rewrite."""
+        if rewrite not in self._rewrites:
+            return ""
+        found = self._reached(f"rewrite {rewrite}", self._rewrites[rewrite])
+        return _sha256("\n".join(sorted(f"{label} {_sha256(' '.join(words))}" for label, words in found)))
+
+    def words(self, operator: Operator) -> frozenset[str]:
+        """The words of the text of an operator, and of all that it comes to; quoted texts are left out."""
+        found = [it for label, text in self._text(operator.name, operator.first) for it in self._reached(label, text)]
+        return frozenset(word for _, words in found for word in words if not word.startswith('"'))
+
+    def _reached(self, label: str, text: str) -> list[tuple[str, list[str]]]:
+        """The words of a declaration, and of those that it comes to by names."""
+        found: dict[tuple[str, str], list[str]] = {}
+        waiting = [(label, text)]
+        while waiting:
+            label, text = waiting.pop()
+            if (label, text) in found:
+                continue
+            words = found[label, text] = pieces(text)
+            waiting += [(f"define {word}", self._defines[word]) for word in dict.fromkeys(words) if word in self._defines]
+            spelled = re.sub(r"(?<=\w) \. (?=\w)", ".", " ".join(word for word in words if not word.startswith('"')))
+            for name, version, other, base in _APPLIED.findall(spelled):
+                waiting += self._text(name, int(version))
+                waiting += self._text(other or name, int(base)) if base else []
+        return [(label, words) for (label, _), words in found.items()]
+
+    def theorem(self, name: str) -> str:
+        """SHA-256 of the words of a theorem or a lemma; "" where there is none of that name."""
+        return _sha256(" ".join(pieces(self._theorems[name]))) if name in self._theorems else ""
+
+    def _text(self, spelled: str, version: int) -> list[tuple[str, str]]:
+        name = spelled.replace(" : : ", "::")
+        listed = self._operators.get(name, ())
+        return [(f"operator {name}@{it[0]}", it[3]) for it in listed if it[0] <= version <= it[1]]
 
     def defined_twice(self) -> str:
         """The first operator that has two texts for one version, "" without one."""
@@ -241,14 +291,28 @@ def library(grammar: str, texts: Mapping[str, str]) -> Library:
                 made._operators.setdefault(operator[1], []).append((first, last, form, declaration))
             elif define:
                 made._defines.setdefault(define[1], declaration)
+            elif rewrite := _REWRITE.match(declaration):
+                made._rewrites.setdefault(rewrite[1], declaration)
+            elif stated := _STATED.match(declaration):
+                made._theorems.setdefault(stated[1], declaration)
     return made
+
+
+def pieces(text: str) -> list[str]:
+    """The words of a declaration: names, numbers, signs; a quoted text with blanks and line breaks folded to one
+    blank. Comments are left out."""
+    words = (it for it in _PIECES.findall(text) if not it.startswith("#"))
+    return [" ".join(it.split()) if it.startswith('"') else it for it in words]
+
+
+def _sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def declarations(text: str) -> Iterator[str]:
     """The declarations of a file: each begins with its word at the beginning of a line, outside texts and comments."""
     starts = [match.start() for match in _TOKENS.finditer(text) if match["head"]]
-    for start, end in zip(starts, [*starts[1:], len(text)], strict=True):
-        yield text[start:end]
+    yield from (text[start:end] for start, end in pairwise([*starts, len(text)]))
 
 
 def _tree(grammar: str, text: str, start: str) -> Node:
@@ -288,13 +352,13 @@ _STATEMENTS = frozenset({
 
 
 def _operator(tree: Node) -> Operator:
-    name, first, last, ports, results, doc, *rest = tree.children
+    name, first, last, inputs, results, doc, *rest = tree.children
     return Operator(
         str(name),
         int(str(first)),
         int(str(last or first)),
-        _ports(ports),
-        _ports(results),
+        ports(inputs),
+        ports(results),
         tuple(_statement(part) for part in rest if isinstance(part, Tree) and part.data in _STATEMENTS),
         unquoted(doc),
         tuple(_types(part) for part in rest if isinstance(part, Tree) and part.data == "types"),
@@ -312,18 +376,20 @@ def _attribute(tree: Node) -> Attribute:
     return Attribute(str(name), str(kind), str(mark or ""), default if isinstance(default, Tree) else None)
 
 
-def _ports(part: Part) -> tuple[Port, ...]:
+def ports(part: Part) -> tuple[Port, ...]:
+    """The ports that a list of them declares."""
     return tuple(map(_port, trees(part))) if isinstance(part, Tree) else ()
 
 
 def _port(tree: Node) -> Port:
     name, mark, kind, *shapes = tree.children
-    shape = next((tuple(map(_dimension, trees(s))) for s in shapes if isinstance(s, Tree)), None)
+    shape = next((tuple(map(dimension, trees(s))) for s in shapes if isinstance(s, Tree)), None)
     first, *others = map(str, kind.children if isinstance(kind, Tree) else (kind,))
     return Port(str(name), str(mark or ""), first, shape, tuple(others))
 
 
-def _dimension(tree: Node) -> tuple[str, bool] | int:
+def dimension(tree: Node) -> tuple[str, bool] | int:
+    """A dimension of a port: a number, or a name and whether it stands for several."""
     if tree.data == "fixed_dimension":
         return int(str(tree.children[0]))
     return str(tree.children[0]), tree.children[1] is not None

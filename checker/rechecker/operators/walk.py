@@ -32,10 +32,17 @@ OVERRIDABLE = 4
 
 def derive(graph: GraphFacts, texts: Library, limits: Limits | None = None, folder: Path | None = None) -> Derivation:
     """Walks a model. limits: the least and the greatest value of sizes by name. folder: where external data lie."""
-    walk = Derivation(graph, Run(texts, compose), limits or {}, examine_graph, folder, stated=_stated(graph))
+    walk = unwalked(graph, texts, folder, limits)
     _inputs(walk)
     examine_graph(walk, 0)
     return walk
+
+
+def unwalked(
+    graph: GraphFacts, texts: Library, folder: Path | None = None, limits: Limits | None = None
+) -> Derivation:
+    """A model of which nothing is derived yet."""
+    return Derivation(graph, Run(texts, compose), limits or {}, examine_graph, folder, stated=_stated(graph))
 
 
 def _call_around(path: str) -> str:
