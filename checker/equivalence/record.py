@@ -11,7 +11,7 @@ from __future__ import annotations
 import csv
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,13 +39,20 @@ STRENGTHS = ("exact", "allowed", "reals")
 @dataclass(frozen=True, slots=True)
 class Proof:
     """What is shown of a rule. strength: the strongest claim that is. axes: for tensors of at most so many axes, None
-    for any number of them; lists: the greatest length of a list that was tried, None for any length.
+    for any number of them; lists: the greatest length of a list that was tried, None for any length. digest: of the
+    text that it was proved of, where nobody has looked yet whether that is the text as it is now.
     """
 
     rule: str
     strength: str
     axes: int | None
     lists: int | None
+    digest: str = ""
+
+    @property
+    def holds(self) -> bool:
+        """The proof is one of the rule of the specification as it is now."""
+        return self.digest in ("", _digest_of(self.rule))
 
     def covers(self, view: View, match: Match) -> bool:
         """The proof is for as many axes, and for lists as long, as a match has."""
@@ -58,10 +65,15 @@ class Proof:
 
 def proofs() -> Mapping[str, Proof]:
     """The proofs on record of the rules of the specification as it is now."""
+    return {name: replace(proof, digest="") for name, proof in recorded().items() if proof.holds}
+
+
+def recorded() -> Mapping[str, Proof]:
+    """The proofs on record, those of other texts included: who uses one asks whether it `holds`."""
     return {
-        row["rule"]: Proof(row["rule"], row["strength"], _most(row["axes"]), _most(row["lists"]))
+        row["rule"]: Proof(row["rule"], row["strength"], _most(row["axes"]), _most(row["lists"]), row["digest"])
         for row in rows()
-        if row["verdict"] == "proved" and row["digest"] == _digest_of(row["rule"])
+        if row["verdict"] == "proved"
     }
 
 
@@ -132,15 +144,25 @@ def digest(rule: CoreRewrite) -> str:
             seen[it] = None
             waiting += _applied(it)
     for it in seen:
-        written = text.written(it)
-        parts.append(print_declaration(written))
-        parts += [print_declaration(own) for own in used_definitions(written, text.functions)]
+        parts += _text_of(it)
     for side in (rule.left, rule.right):
         names = sorted({core.name for s in side.statements for core in s.nodes() if core.head == "define"})
-        parts += [print_declaration(text.functions[name]) for name in names]
+        parts += [_printed(text.functions[name]) for name in names]
     return hashlib.sha256("\n".join(parts).encode()).hexdigest()
 
 
+@cache
+def _text_of(operator: CoreOperator) -> tuple[str, ...]:
+    """The text of a definition, and of the functions that it uses."""
+    text = specification()
+    written = text.written(operator)
+    return print_declaration(written), *map(_printed, used_definitions(written, text.functions))
+
+
+_printed = cache(print_declaration)
+
+
+@cache
 def _applied(operator: CoreOperator) -> list[CoreOperator]:
     cores: Iterable[Core] = (core for statement in operator.statements for core in statement.nodes())
     return [meaning(core.name, int(core.value)) for core in cores if core.head == "apply"]

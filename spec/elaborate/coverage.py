@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from ..language.syntax import Contract, Expr, FunctionDeclaration, Operator, Statement
 from .schema import Signature, signatures
@@ -99,19 +99,23 @@ def in_force(operators: tuple[Operator, ...], name: str, opset: int) -> Operator
 
 def used_definitions(operator: Operator, functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
     """The definitions that the operator's text uses, directly or through others, in the order of their first use."""
-    functions = {name: functions[name] for name in functions if name not in local_functions(operator)}
-    return definitions_in((expr for it in operator.statements for expr in expressions_of(it)), functions)
+    exprs = (expr for it in operator.statements for expr in expressions_of(it))
+    return definitions_in(exprs, functions, local_functions(operator))
 
 
-def definitions_in(exprs: Iterable[Expr], functions: Mapping[str, FunctionDeclaration]) -> list[FunctionDeclaration]:
-    """The definitions that expressions use, directly or through others, in the order of their first use."""
+def definitions_in(
+    exprs: Iterable[Expr], functions: Mapping[str, FunctionDeclaration], without: Collection[str] = ()
+) -> list[FunctionDeclaration]:
+    """The definitions that expressions use, directly or through others, in the order of their first use; none of those
+    that are left out by name."""
     used: dict[str, FunctionDeclaration] = {}
     waiting = list(exprs)
     while waiting:
         expr = waiting.pop(0)
         for inner in inside(expr):
             name = str(inner.args[0]) if inner.head == "call" else ""
-            function = functions.get(name) if name not in used and name in functions else None
+            known = name in functions and name not in used and name not in without
+            function = functions[name] if known else None
             if function is not None and function.body is not None:
                 used[name] = function
                 waiting.append(function.body)

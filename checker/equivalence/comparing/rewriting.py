@@ -23,7 +23,7 @@ from ..matching.patterns import Pattern, by_root, commutation, meaning
 from ..matching.replacing import Made, Reference, Replacement, Unfit, replacement
 from ..matching.searching import Match, find
 from ..matching.views import Node, Tensor, View
-from ..record import Proof, proofs
+from ..record import Proof, recorded
 from .normalizing import Firing, Normalizer, Rules, Strength, Values
 from .table import ApplicationId, Result, ValueId, full_attributes
 
@@ -47,10 +47,12 @@ class Trusted:
 
 
 def proved_rules() -> Trusted:
-    """The rules of part 7, added texts included, that are proved on record."""
-    every, known = specification().rules, proofs()
+    """The rules of part 7, added texts included, that are proved on record. That a proof is one of the text as it is
+    now is asked before the first use of the rule."""
+    every, known = specification().rules, recorded()
     shown = {name for name, proof in known.items() if proof.strength in CLAIMS}
-    return Trusted(tuple(rule for name in every if name in shown and (rule := every[name]).claim in CLAIMS), known)
+    rules = (rule for name in every if name in shown and (rule := every[name]).claim in CLAIMS)
+    return Trusted(tuple(it for it in rules if commutation(it) is None or known[it.name].holds), known)
 
 
 def rules_of(trusted: Trusted) -> Rules:
@@ -77,7 +79,7 @@ class _Rewriting:
         it = normal.table.applications[application]
         if it.operator is None or it.operator.rule:
             return None
-        if it.operator in self.commuting and _out_of_order(it.inputs):
+        if it.operator in self.commuting and _out_of_order(normal, it.inputs):
             values = normal.apply(it.name, it.version, it.attributes, it.inputs[::-1], it.outputs)
             return Firing(self.commuting[it.operator], Strength.EXACT, application, values)
         for pattern in self.patterns.get(it.operator, ()):
@@ -99,7 +101,8 @@ class _Rewriting:
 
     def _covered(self, view: View, match: Match) -> bool:
         proved = self.trusted.proofs
-        return proved is None or proved[match.pattern.rule.name].covers(view, match)
+        proof = None if proved is None else proved[match.pattern.rule.name]
+        return proof is None or (proof.covers(view, match) and proof.holds)
 
 
 def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
@@ -161,8 +164,12 @@ def may_shrink(pattern: Pattern) -> bool:
     return len(new) < len(old) or new == old
 
 
-def _out_of_order(inputs: Sequence[ValueId | None]) -> bool:
-    return len(inputs) == 2 and inputs[0] is not None and inputs[1] is not None and inputs[0] > inputs[1]
+def _out_of_order(normal: Normalizer, inputs: Sequence[ValueId | None]) -> bool:
+    """Operands that may change places stand by number, a stored one last: as rules of part 7 put it too."""
+    if len(inputs) != 2 or inputs[0] is None or inputs[1] is None:
+        return False
+    first, second = ((normal.table.array(it) is not None, it) for it in inputs)
+    return first > second
 
 
 def _facts(match: Match) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from struct import pack
 
 import numpy as np
 from sonnx.semantics.errors import Unsupported
@@ -224,7 +225,9 @@ def _written(open_: OpenModel, n: NodeId) -> Written:
 def _let_go(open_: OpenModel, root: NodeId, results: Sequence[TensorId]) -> None:
     """Takes results away from the node that has given them."""
     node = open_.nodes[root]
-    outputs = tuple(open_.tensor(t, open_.contents.get(t)) if t in results else t for t in node.outputs)
+    outputs = tuple(
+        open_.tensor(t, open_.contents.get(t)) if t is not None and t in results else t for t in node.outputs
+    )
     open_.change(root, replace(node, outputs=outputs))
 
 
@@ -359,9 +362,14 @@ def _value(open_: OpenModel, t: TensorId) -> np.ndarray:
     return found
 
 
-def bits_of(attribute: Attribute) -> tuple[str, str]:
-    """The value of an attribute, told apart bit by bit: 0.0 and -0.0 are two values."""
-    return attribute.kind, repr(attribute.value)
+def bits_of(attribute: Attribute) -> Hashable:
+    """The value of an attribute, told apart bit by bit: 0.0 and -0.0 are two values, and so are two NaNs."""
+    return attribute.kind, repr(attribute.value), _floats(attribute.value)
+
+
+def _floats(value: object) -> Hashable:
+    items = value if isinstance(value, tuple) else (value,)
+    return tuple(pack("<d", it) for it in items if isinstance(it, float))
 
 
 def dedupe(open_: OpenModel, log: Log) -> int:
@@ -377,7 +385,7 @@ def dedupe(open_: OpenModel, log: Log) -> int:
             continue
         if any(t in open_.kept for t in node.outputs):
             continue
-        attributes = tuple(sorted((name, bits_of(it)) for name, it in node.attributes.items()))
+        attributes = frozenset((name, bits_of(it)) for name, it in node.attributes.items())
         asked = tuple(t is None for t in node.outputs)
         first = seen.setdefault((node.graph, operator, node.version, node.inputs, attributes, asked), n)
         if first == n:

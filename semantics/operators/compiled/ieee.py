@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from struct import pack
 from threading import Lock
 from typing import Final, Protocol
 
@@ -138,12 +139,12 @@ def _entered(
 
 
 def _bits(item: Hashable) -> Hashable:
-    """An attribute in a signature: 0.0 and -0.0 are equal numbers, but two values."""
+    """An attribute in a signature: 0.0 and -0.0 are equal numbers, but two values, and so are NaNs of other bits."""
     match item:
         case float():
-            return item.hex()
+            return pack("<d", item)
         case tuple():
-            return tuple(it.hex() if isinstance(it, float) else it for it in item)
+            return tuple(pack("<d", it) if isinstance(it, float) else it for it in item)
         case _:
             return item
 

@@ -33,7 +33,7 @@ SQRT_2_OVER_PI: Final = Fraction("0.7978845608028653558798921198687637369517")
 
 
 def _attribute(site: Site, name: str, dtype: DType) -> Array:
-    return scalar(number(site, name) + 0.0, dtype)  # a number has no sign of zero
+    return scalar(number(site, name), dtype)
 
 
 def _relu(dtype: DType) -> Step:

@@ -192,7 +192,7 @@ def _pad(site: Site) -> Compute:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
         if site.version < 11:
-            pads, axes, value = attribute, None, scalar(number(site, "value", 0.0) + 0.0, x.dtype)
+            pads, axes, value = attribute, None, scalar(number(site, "value", 0.0), x.dtype)
         else:
             pads, axes, stated = given(inputs), listed_axes(inputs), optional(inputs, 2)
             require(stated is None or stated.size == 1, "constant_value holds one element")

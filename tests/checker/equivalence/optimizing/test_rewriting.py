@@ -12,8 +12,14 @@ from pathlib import Path
 import pytest
 from own_operators import TEXT, nothing_added
 from sonnx.checker.equivalence import GLOBAL, LOCAL, rewrite
+from sonnx.checker.equivalence.matching.patterns import by_root
+from sonnx.checker.equivalence.optimizing import passes
 from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
+from sonnx.checker.equivalence.optimizing.graphs import OpenModel
 from sonnx.checker.equivalence.optimizing.optimizer import ORDER
+from sonnx.checker.equivalence.record import Proof
+from sonnx.semantics.model.loader import load_proto
+from sonnx.semantics.model.writing import model_proto
 from sonnx.spec import cli
 from sonnx.spec.elaborate.core import CoreRewrite
 from sonnx.spec.library import extended, specification
@@ -109,3 +115,30 @@ def test_an_operator_that_is_not_shown_to_be_defined_is_no_right_side(tmp_path: 
     code, told = sonnx(tmp_path, "--spec", "own.sonnx", "optimize", "m.onnx", "-o", "s.onnx", "--rules", "ScaleOnce")
     assert code == 2
     assert "ScaleOnce is not proved: not shown to be defined wherever it says so: com.example::Scale" in told
+
+
+ONE_STEP = """
+rewrite OwnOneStep (X: T[l, b, k], W: T[d, g, k], R: T[d, g, h]) -> H: T "One step has no order." source "here"
+  types T = float
+  from A, H, C = LSTM@22(X, W, R; hidden_size = n)
+  to A', H, C' = LSTM@22(X, W, R; hidden_size = n, direction = "reverse")
+  when l = 1 "There is one step."
+  exactly
+"""
+
+
+def test_an_output_that_is_left_out_keeps_its_place() -> None:
+    rule = extended(specification(), {"own.sonnx": ONE_STEP}).rules["OwnOneStep"]
+    proto = proto_of(
+        "g (float[1,2,1] X, float[1,4,1] W, float[1,4,1] R) => (float[1,2,1] Y)"
+        " { a, h, c = LSTM<hidden_size = 1>(X, W, R) Y = Sub(h, c) }"
+    )
+    proto.graph.node[0].output[0] = ""
+    model = load_proto(proto)
+    open_ = OpenModel(model)
+    proofs = {rule.name: Proof(rule.name, "exact", None, None)}
+    assert passes.rewrite(open_, by_root([rule]), (), proofs, [].append, 9, smaller=False) == 1
+    made = model_proto(open_.closed())
+    left = next(it for it in made.graph.node if "c" in it.output)
+    assert list(left.output[::2]) == ["", "c"]
+    assert means_the_same(model, load_proto(made))

@@ -180,8 +180,8 @@ def test_attributes_that_differ_in_the_sign_of_zero_are_two() -> None:
     x = np.array([-1.0], np.float32)
     slopes = [run("LeakyRelu", 16, x, alpha=alpha) for alpha in (0.0, -0.0, 0.0)]
     assert [bool(np.signbit(it[0])) for it in slopes] == [True, False, True]
-    stored = [run("Constant", 13, value_floats=(number,)) for number in (0.0, -0.0)]
-    assert [bool(np.signbit(it[0])) for it in stored] == [False, True]
+    stored = [run("Constant", 13, value_floats=(number,)) for number in (0.0, -0.0, np.nan, -np.nan)]
+    assert [bool(np.signbit(it[0])) for it in stored] == [False, True, False, True]
 
 
 def test_integers_wrap_and_their_quotient_truncates() -> None:

@@ -358,3 +358,28 @@ def test_numbers_out_of_range_warn_neither_at_load_nor_in_a_run() -> None:
         assert isinstance(d, np.ndarray) and np.isnan(d).all()
         assert isinstance(log, np.ndarray) and log[-1, 0] == -np.inf and np.isnan(log[-1, 1])
         assert isinstance(square, np.ndarray) and square[-1, 2] == np.inf
+
+
+@pytest.mark.parametrize(
+    ("operator", "version", "attributes"),
+    [
+        ("LeakyRelu", 16, "alpha"),
+        ("Elu", 22, "alpha"),
+        ("HardSigmoid", 22, "beta"),
+        ("Celu", 12, "alpha"),
+        ("Pad", 2, "value"),
+        ("Clip", 6, "min"),
+        ("Clip", 6, "max"),
+        ("Shrink", 9, "bias"),
+        ("Swish", 24, "alpha"),
+    ],
+)
+def test_attributes_that_differ_in_the_sign_of_zero_are_two(operator: str, version: int, attributes: str) -> None:
+    x = floats(-1, 0.0, -0.0, 1)
+    more = {"pads": [1, 1]} if operator == "Pad" else {}
+    for number in (0.0, -0.0, 0.0):
+        one = node(operator, ["x"], ["y"], **{attributes: number}, **more)
+        made = proto(graph([one], [value("x", shape=[4])], [value("y", shape=None)]), version)
+        wanted, (found,) = run(load_proto(made), {"x": x}).outputs["y"], Session(made).run(None, {"x": x})
+        assert isinstance(wanted, np.ndarray) and isinstance(found, np.ndarray)
+        assert found.tobytes() == wanted.tobytes(), number
