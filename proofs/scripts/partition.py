@@ -27,7 +27,7 @@ SCRIPTS = (
     induction({"decided": "OneCut"}, Hints(unfold=("decided",), closed=("admits", "refuses", "orderly"))),
     smt("AloneTogether"),
     smt("AloneAdmitted", Hints(closed=("together", "unshared", "free"))),
-    smt("AloneTaken", Hints(closed=("orderly", "admits"))),
+    smt("AloneTaken", Hints(closed=("orderly", "admits", "refuses"))),
     induction({"decided": "Complete"}, Hints(closed=("admits", "refuses", "orderly"))),
     induction({"by_parts": "PartsPassOn"}),
     smt("ShadowFree"),
@@ -35,11 +35,17 @@ SCRIPTS = (
     smt("ShadowStarts"),
     smt("PartFills", Hints(closed=("filled", "within", "passes_on"))),
     smt("FilledShadows", Hints(closed=("consistent", "answers"))),
-    smt("ShadowGrows", Hints(closed=("consistent", "answers", "unshared", "may_run", "hands_on", "filled", "faithful"))),
+    smt(
+        "ShadowGrows", Hints(closed=("consistent", "answers", "unshared", "may_run", "hands_on", "filled", "faithful"))
+    ),
     induction({"by_parts": "PartsAreConsistent"}, Hints(closed=("faithful", "passes", "shadows", "unshared"))),
     smt("PartsFollow", Hints(closed=("tidy", "stopped", "well_made", "single", "solves", "unshared", "faithful"))),
     smt("PassesOnRead"),
-    induction({"in_turn": "InTurnHasRun"}),
+    smt("NonePassed", Hints(closed=("passes_on", "unshared"))),
+    smt("NotFed", Hints(closed=("passes_on", "within"))),
+    induction(
+        {"in_turn": "InTurnHasRun"}, Hints(closed=("may_run", "feeds", "passes_on", "within", "unshared", "covers"))
+    ),
     smt("CutsCanBeScheduled"),
     induction({"by_parts": "OnlyOrderlyRuns"}, Hints(introduce=("in_turn",))),
     smt("PartsAreNotStuck", Hints(closed=("tidy", "stopped", "well_made", "single", "faithful"))),

@@ -45,17 +45,22 @@ class Preparation:
     constants: dict[TensorId, Value]
     assignments: list[Assignment] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    viewers: list[GraphViewer] = field(default_factory=list)
 
 
 def compiled_main(
-    program: Program, providers: Sequence[ExecutionProvider], overridden: frozenset[TensorId]
+    program: Program,
+    providers: Sequence[ExecutionProvider],
+    overridden: frozenset[TensorId],
+    viewers: list[GraphViewer] | None = None,
 ) -> tuple[Compiled, Partitioning]:
-    """The main graph, and who runs what. overridden: the initializers that a caller gives values for.
+    """The main graph, and who runs what. overridden: the initializers that a caller gives values for. viewers: where
+    the graphs are noted as providers saw them, bodies first.
 
     The inputs of what is compiled are those of the graph without a stored value, then `overridden`, ascending.
     The model is well formed. Raises ModelError for what is stored in a way that cannot be read, and Unsupported.
     """
-    work = Preparation(program, providers, {})
+    work = Preparation(program, providers, {}, viewers=[] if viewers is None else viewers)
     graph = program.model.graphs[0]
     stored = {t for t, _ in initializers(graph)}
     inputs = [t for t in dict.fromkeys(graph.inputs) if t not in stored] + sorted(overridden)
@@ -77,6 +82,7 @@ def _compiled(work: Preparation, g: GraphId, inputs: Sequence[TensorId], given: 
     left = [n for n in program.order(g) if not _folded(work, n)]
     flow = {n: _control(work, n) for n in left if _is_control(program, n)}
     viewer = GraphViewer(program, g, tuple(n for n in left if n not in flow), work.constants)
+    work.viewers.append(viewer)
     units, refusals = partitioned(viewer, work.providers)
     work.refusals += refusals
     work.assignments += [unit.assignment for unit in units]
