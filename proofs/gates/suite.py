@@ -17,6 +17,7 @@ from ..scripts import (
     functions,
     memory,
     order,
+    partition,
     progress,
     rewriting,
     termination,
@@ -25,7 +26,9 @@ from ..scripts import (
 )
 from ..scripts.script import Script
 
-FAMILIES = (bodies, uniqueness, order, progress, termination, rewriting, functions, transforms, memory, allocation)
+FAMILIES = (
+    bodies, uniqueness, order, progress, termination, rewriting, functions, transforms, partition, memory, allocation,
+)  # fmt: skip
 SCRIPTS: tuple[Script, ...] = tuple(script for family in FAMILIES for script in family.SCRIPTS)
 
 

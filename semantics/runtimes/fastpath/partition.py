@@ -1,27 +1,39 @@
-"""Which provider runs which nodes, and why: decided greedily, kept as data.
+"""Which provider runs which nodes, and why: decided offer by offer, kept as data.
 
-The providers are asked in the order of preference, each about the nodes that those before it have left. Of what a
-provider offers, in its order, a subgraph is taken when all its nodes are free and, where they are to be fused, no path
-leaves the set and enters it again. What was taken stays taken: a later offer that wants one of its nodes is refused as
-a whole. Bodies of control flow are asked about apart from the graph around them, and first. Source of the rule:
-onnxruntime, core/framework/graph_partitioner.cc.
+The rule, and that a run by parts gives what a run gives, is part 6 of the specification, 8c-partition.sonnx: providers
+are asked in the order of preference, each about the nodes that those before it have left. An offer is taken as a whole
+where its nodes are free and no cycle leads through parts then (`admits`), else refused; what was taken stays taken. An
+offer that grows is made into parts (`growing`). Each graph is cut on its own, bodies first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from sonnx.spec.terminal import few
+from sonnx.spec.terminal import few, one_line
 
-from ...errors import InternalError, Unsupported
+from ...errors import ModelError, Unsupported
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.path import operator_text
 from ...model.schemas import normal_domain
 from ...operators.application import Program
-from .provider import ComputeCapability, ExecutionProvider, FusedNodeAndGraph, GraphViewer, MetaDef, NodeComputeInfo
+from .growing import grown
+from .provider import (
+    ComputeCapability,
+    ExecutionProvider,
+    FusedNodeAndGraph,
+    GraphViewer,
+    IndexedSubGraph,
+    KernelRegistry,
+    MetaDef,
+    NodeComputeInfo,
+)
 
 _SHOWN = 5
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +82,8 @@ def partitioned(
 ) -> tuple[tuple[Unit, ...], tuple[Refusal, ...]]:
     """The units that cover the viewer's nodes, and the offers that were refused.
 
-    Raises Unsupported, with the operators, for nodes that no provider takes.
+    Raises Unsupported, with the operators, for nodes that no provider takes, and ModelError, with its name, for a
+    provider that does not keep to the protocol.
     """
     units: dict[NodeId, Unit] = {}
     refusals: list[Refusal] = []
@@ -78,10 +91,10 @@ def partitioned(
         if len(units) == len(viewer.nodes):
             break
         taken: list[ComputeCapability] = []
-        registry = provider.get_kernel_registry()
-        claimed: dict[NodeId, tuple[NodeId, ...]] = {n: unit.nodes for n, unit in units.items()}
+        registry = asked(provider, "get_kernel_registry", provider.get_kernel_registry)
+        claimed = {n: Claim(unit.nodes, unit.provider.name) for n, unit in units.items()}
         free = replace(viewer, nodes=tuple(n for n in viewer.nodes if n not in units))
-        for offer in provider.get_capability(free, registry):
+        for offer in _single(viewer, provider, claimed, capabilities(provider, free, registry)):
             nodes, meta = offer.sub_graph.nodes, offer.sub_graph.meta_def
             if meta is None and len(nodes) == 1 and nodes[0] in claimed:
                 continue  # it has the node in something that it wanted more: nothing to explain
@@ -95,7 +108,7 @@ def partitioned(
             if why:
                 refusals.append(Refusal(viewer.graph, nodes, provider.name, why))
                 continue
-            claimed.update(dict.fromkeys(nodes, nodes))
+            claimed.update(dict.fromkeys(nodes, Claim(nodes, provider.name)))
             taken.append(offer)
         for unit in _units(viewer, provider, taken):
             units.update(dict.fromkeys(unit.nodes, unit))
@@ -103,17 +116,83 @@ def partitioned(
     return tuple({id(units[n]): units[n] for n in viewer.nodes}.values()), tuple(refusals)
 
 
+# ---- Providers --------------------------------------------------------------------------------
+
+
+def asked(provider: ExecutionProvider, what: str, call: Callable[[], T]) -> T:
+    """What a provider answers. Raises ModelError, which names it, where it fails."""
+    try:
+        return call()
+    except (ModelError, Unsupported):
+        raise
+    except Exception as error:
+        said = one_line(f"{type(error).__name__}: {error}")
+        raise ModelError(f"{provider.name} failed in {what} with {said}; run without it, or correct it") from error
+
+
+def capabilities(
+    provider: ExecutionProvider, viewer: GraphViewer, registry: KernelRegistry | None
+) -> tuple[ComputeCapability, ...]:
+    """The offers of a provider. Raises ModelError for what is none."""
+    what = "get_capability"
+    offers = asked(provider, what, lambda: tuple(provider.get_capability(viewer, registry)))
+    for it in offers:
+        if not isinstance(it, ComputeCapability):
+            raise ModelError(f"{provider.name} gives {type(it).__name__} in {what}, which is no ComputeCapability")
+    return offers
+
+
 # ---- Offers -----------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The part that a node is taken in, and by whom."""
+
+    nodes: tuple[NodeId, ...]
+    provider: str
+
+
+def _single(
+    viewer: GraphViewer,
+    provider: ExecutionProvider,
+    claimed: Mapping[NodeId, Claim],
+    offers: Iterable[ComputeCapability],
+) -> Iterator[ComputeCapability]:
+    """The offers, those that grow as the parts that become of them when it is their turn."""
+    for offer in offers:
+        if not offer.grows:
+            yield offer
+            continue
+        known = frozenset(viewer.nodes)
+        wanted = frozenset(n for n in offer.sub_graph.nodes if n in known and n not in claimed)
+        taken = {n: claim.nodes for n, claim in claimed.items()}
+        label = provider.name.removesuffix("ExecutionProvider")
+        for nodes in grown(viewer.program, viewer.graph, taken, wanted):
+            meta = ends_of(viewer, nodes, f"{label}_{nodes[0]}")
+            yield ComputeCapability(IndexedSubGraph(nodes, meta), offer.why or f"{len(nodes)} of the nodes it supports")
+
+
+def ends_of(viewer: GraphViewer, nodes: Sequence[NodeId], name: str) -> MetaDef:
+    """The MetaDef for nodes: what they read from outside, in the order in which they do; what others read of them."""
+    reads, writes = viewer.program.reads, viewer.program.writes
+    inside = frozenset(nodes)
+    written = dict.fromkeys(t for n in nodes for t in writes[n])
+    read = dict.fromkeys(t for n in nodes for t in reads[n] if t not in written)
+    outputs = tuple(t for t in written if viewer.is_output(t) or not inside.issuperset(viewer.consumers(t)))
+    return MetaDef(name, tuple(read), outputs)
+
+
 def _objection(
-    viewer: GraphViewer, claimed: Mapping[NodeId, tuple[NodeId, ...]], nodes: tuple[NodeId, ...], meta: MetaDef | None
+    viewer: GraphViewer, claimed: Mapping[NodeId, Claim], nodes: tuple[NodeId, ...], meta: MetaDef | None
 ) -> str:
     """Why an offer is refused, "" when it is not."""
     if not nodes or len(set(nodes)) < len(nodes) or not frozenset(viewer.nodes).issuperset(nodes):
         return "it is not a set of nodes of the graph that are to be run"
-    if any(n in claimed for n in nodes):
-        return "some of the nodes are taken"
+    taken = [n for n in nodes if n in claimed]
+    if taken:
+        shown = [f"{viewer.node(n).path} by {claimed[n].provider}" for n in taken]
+        return f"nodes of it are taken: {few(shown, _SHOWN)}"
     if meta is None:
         return "" if len(nodes) == 1 else "several nodes are fused only under a MetaDef"
     inside = frozenset(nodes)
@@ -121,39 +200,91 @@ def _objection(
     written = {t for n in nodes for t in program.writes[n]}
     read = {t for n in nodes for t in program.reads[n]} - written - viewer.constants.keys()
     leaving = {t for t in written if viewer.is_output(t) or not inside.issuperset(viewer.consumers(t))}
-    if not leaving.issubset(meta.outputs) or not written.issuperset(meta.outputs):
-        return "its MetaDef does not list the tensors that others read"
+    if not leaving.issubset(meta.outputs):
+        return f"its MetaDef does not list what others read: {_tensors(viewer, leaving.difference(meta.outputs))}"
+    if not written.issuperset(meta.outputs):
+        listed = frozenset(meta.outputs).difference(written)
+        return f"its MetaDef lists as an output what none of its nodes writes: {_tensors(viewer, listed)}"
     if not read.issubset(meta.inputs):
-        return "its MetaDef does not list the tensors that its nodes read"
-    if any(t in written for t in meta.inputs):
-        return "its MetaDef lists as an input what its own nodes write"
-    return "a path leaves the nodes and enters them again" if _leaves_and_enters(viewer, claimed, inside) else ""
+        return f"its MetaDef does not list what its nodes read: {_tensors(viewer, read.difference(meta.inputs))}"
+    own = written.intersection(meta.inputs)
+    if own:
+        return f"its MetaDef lists as an input what its own nodes write: {_tensors(viewer, own)}"
+    unknown = [t for t in meta.inputs if not _there(viewer, t)]
+    if unknown:
+        return f"its MetaDef lists an input that is no tensor there: {_tensors(viewer, unknown)}"
+    path = cycle(viewer, {n: claim.nodes for n, claim in claimed.items()}, inside)
+    return f"a path leaves the nodes and enters them again: {path_text(viewer, path)}" if path else ""
 
 
-def _leaves_and_enters(
-    viewer: GraphViewer, claimed: Mapping[NodeId, tuple[NodeId, ...]], inside: frozenset[NodeId]
-) -> bool:
+def _there(viewer: GraphViewer, t: TensorId) -> bool:
+    """True where a tensor is one of the graph or of those around it."""
+    model, graph = viewer.program.model, viewer.graph
+    if not 0 <= t < len(model.tensors):
+        return False
+    while graph != model.tensors[t].graph:
+        holder = model.graphs[graph].holder
+        if holder is None:
+            return False
+        graph = model.nodes[holder].graph
+    return True
+
+
+def _tensors(viewer: GraphViewer, tensors: Iterable[TensorId]) -> str:
+    known = viewer.program.model.tensors
+    return few([known[t].path if 0 <= t < len(known) else str(t) for t in sorted(tensors)], _SHOWN)
+
+
+Way = tuple[tuple[NodeId, bool], ...]
+"""Nodes one after the other: each reads what the one before writes, or (True) is in one part with it."""
+
+
+def cycle(viewer: GraphViewer, claimed: Mapping[NodeId, tuple[NodeId, ...]], inside: frozenset[NodeId]) -> Way:
+    """A shortest way that leaves a set of nodes and enters it again, through parts as a whole; () without one."""
     program, graph = viewer.program, viewer.graph
     exits = {
         n for n in inside for t in program.writes[n] if any(reader not in inside for reader in viewer.consumers(t))
     }
     ends = {n for n in inside if inside.isdisjoint(it for t in program.writes[n] for it in viewer.consumers(t))}
     if len(ends) == 1 and exits <= ends:
-        return False  # every node of the set comes before the one that a path leaves from
-    waiting = [
-        reader for n in exits for t in program.writes[n] for reader in viewer.consumers(t) if reader not in inside
-    ]
-    seen: set[NodeId] = set()
+        return ()  # every node of the set comes before the one that a path leaves from
+    came: dict[NodeId, tuple[NodeId, bool]] = {}
+    waiting = deque(sorted(exits))
     while waiting:
-        n = waiting.pop()
-        if n in seen or program.model.nodes[n].graph != graph:
-            continue
-        if n in inside:
-            return True
-        together = claimed.get(n, (n,))
-        seen.update(together)
-        waiting += [reader for it in together for t in program.writes[it] for reader in viewer.consumers(t)]
-    return False
+        n = waiting.popleft()
+        for reader in (it for t in program.writes[n] for it in viewer.consumers(t)):
+            if reader in came or program.model.nodes[reader].graph != graph or (reader in inside and n in inside):
+                continue  # a reader in a body is there with the node that holds it
+            came[reader] = (n, False)
+            if reader in inside:
+                return _way(came, inside, reader)
+            waiting.append(reader)
+            for it in claimed.get(reader, ()):
+                if it not in came:
+                    came[it] = (reader, True)
+                    waiting.append(it)
+    return ()
+
+
+def _way(came: Mapping[NodeId, tuple[NodeId, bool]], inside: frozenset[NodeId], last: NodeId) -> Way:
+    n, jumped = came[last]
+    way = [(last, jumped)]
+    while n not in inside:
+        before, jumped = came[n]
+        way.append((n, jumped))
+        n = before
+    return ((n, False), *reversed(way))
+
+
+def path_text(viewer: GraphViewer, way: Way) -> str:
+    """A way in words, the middle of a long one left out."""
+    shown = [(" = " if jumped else " -> ") + viewer.node(n).path for n, jumped in way]
+    if len(shown) > 2 * _SHOWN:
+        shown = [*shown[:_SHOWN], f" -> ({len(shown) - 2 * _SHOWN} more)", *shown[-_SHOWN:]]
+    return "".join(shown).removeprefix(" -> ")
+
+
+# ---- Units ------------------------------------------------------------------------------------
 
 
 def _units(viewer: GraphViewer, provider: ExecutionProvider, taken: Sequence[ComputeCapability]) -> Iterable[Unit]:
@@ -168,9 +299,12 @@ def _units(viewer: GraphViewer, provider: ExecutionProvider, taken: Sequence[Com
         for it in taken
         if (meta := it.sub_graph.meta_def) is not None
     ]
-    infos = tuple(provider.compile(fused)) if fused else ()
+    infos = asked(provider, "compile", lambda: tuple(provider.compile(fused))) if fused else ()
     if len(infos) != len(fused):
-        raise InternalError(f"{provider.name} was given {len(fused)} subgraphs and compiled {len(infos)}")
+        raise ModelError(f"{provider.name} was given {len(fused)} subgraphs and compiled {len(infos)}")
+    for it in infos:
+        if not isinstance(it, NodeComputeInfo):
+            raise ModelError(f"{provider.name} gives {type(it).__name__} in compile, which is no NodeComputeInfo")
     compiled = iter(zip(fused, infos, strict=True))
     for offer in taken:
         if offer.sub_graph.meta_def is not None:

@@ -11,22 +11,25 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
+from sonnx.spec.terminal import one_line
 
-from ...errors import InternalError, Unsupported
+from ...errors import InternalError, ModelError, Unsupported
 from ...machine.control import CONTROLS
+from ...machine.inputs import contradiction
 from ...model import schemas
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.schemas import normal_domain
 from ...model.stored import array_of
-from ...model.values import Array, Value
+from ...model.values import Array, Map, Optional, Value
+from ...model.values import Sequence as Items
 from ...operators.application import Program, initializers
 from ...resources.process import OutOfBudget
 from .compiled import Compiled, Piece, linked, rebuilt
 from .control import Body, computing
 from .execution import failure
-from .kernel import KernelError
-from .partition import Assignment, Partitioning, Refusal, Unit, kernel_name, partitioned
+from .kernel import Allocate, Compute, Inputs, KernelError, Outputs
+from .partition import Assignment, Partitioning, Refusal, Unit, asked, kernel_name, partitioned
 from .provider import ExecutionProvider, GraphViewer, MemoryInfo
 from .sites import admitting, by_element, check_types, prepared, refusing, site_of
 
@@ -42,17 +45,22 @@ class Preparation:
     constants: dict[TensorId, Value]
     assignments: list[Assignment] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    viewers: list[GraphViewer] = field(default_factory=list)
 
 
 def compiled_main(
-    program: Program, providers: Sequence[ExecutionProvider], overridden: frozenset[TensorId]
+    program: Program,
+    providers: Sequence[ExecutionProvider],
+    overridden: frozenset[TensorId],
+    viewers: list[GraphViewer] | None = None,
 ) -> tuple[Compiled, Partitioning]:
-    """The main graph, and who runs what. overridden: the initializers that a caller gives values for.
+    """The main graph, and who runs what. overridden: the initializers that a caller gives values for. viewers: where
+    the graphs are noted as providers saw them, bodies first.
 
     The inputs of what is compiled are those of the graph without a stored value, then `overridden`, ascending.
     The model is well formed. Raises ModelError for what is stored in a way that cannot be read, and Unsupported.
     """
-    work = Preparation(program, providers, {})
+    work = Preparation(program, providers, {}, viewers=[] if viewers is None else viewers)
     graph = program.model.graphs[0]
     stored = {t for t, _ in initializers(graph)}
     inputs = [t for t in dict.fromkeys(graph.inputs) if t not in stored] + sorted(overridden)
@@ -74,6 +82,7 @@ def _compiled(work: Preparation, g: GraphId, inputs: Sequence[TensorId], given: 
     left = [n for n in program.order(g) if not _folded(work, n)]
     flow = {n: _control(work, n) for n in left if _is_control(program, n)}
     viewer = GraphViewer(program, g, tuple(n for n in left if n not in flow), work.constants)
+    work.viewers.append(viewer)
     units, refusals = partitioned(viewer, work.providers)
     work.refusals += refusals
     work.assignments += [unit.assignment for unit in units]
@@ -151,14 +160,15 @@ def _locked(array: Array) -> Array:
 
 
 def _piece(work: Preparation, unit: Unit) -> Piece:
-    program, memory = work.program, unit.provider.create_allocator(MemoryInfo())
+    program, provider = work.program, unit.provider
+    memory = asked(provider, "create_allocator", lambda: provider.create_allocator(MemoryInfo()))
     if unit.compiled is not None:
         ends = dict.fromkeys(program.model.nodes[n].path for n in (unit.nodes[0], unit.nodes[-1]))
         where = f"{' to '.join(ends)} ({unit.provider.name}, {unit.assignment.kernel})"
         info = unit.compiled
-        return Piece(info.compute, unit.inputs, unit.outputs, where, info.in_place, memory)
+        return Piece(_promised(program, unit, info.compute), unit.inputs, unit.outputs, where, info.in_place, memory)
     (n,) = unit.nodes
-    node, where = program.model.nodes[n], _where(program, n)
+    node, where = program.model.nodes[n], _where(program, n, unit.provider)
     registry = unit.provider.get_kernel_registry()
     kernel = None if registry is None else registry.look_up_kernel(node)
     if kernel is None or registry is None:
@@ -177,12 +187,42 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
             return Unsupported(f"no execution provider has a kernel for {name} on {reason or 'this'} ({node.path})")
 
         compute = by_element(registry, node, site, uncovered)
-    return Piece(admitting(schema, compute), node.inputs, node.outputs, where, kernel.in_place, memory, schema)
+    compute = admitting(schema, _promised(program, unit, compute))
+    return Piece(compute, node.inputs, node.outputs, where, kernel.in_place, memory, schema)
 
 
-def _where(program: Program, n: NodeId) -> str:
-    """The name of a node in messages."""
-    return f"{program.model.nodes[n].path} ({kernel_name(program, n)})"
+def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:
+    """The computation of a unit, which raises KernelError where a provider of others gives what its outputs are not."""
+    if unit.provider.name == _FOLDING:
+        return compute
+    goals = [None if t is None else program.model.tensors[t] for t in unit.outputs]
+
+    def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
+        try:
+            results = tuple(compute(inputs, allocate))
+        except (KernelError, ModelError, Unsupported, MemoryError):
+            raise
+        except Exception as error:
+            raise KernelError(one_line(f"the provider failed with {type(error).__name__}: {error}")) from error
+        if len(results) != len(goals):
+            raise KernelError(f"the provider gives {len(results)} values for {len(goals)} outputs")
+        for goal, value in zip(goals, results, strict=True):
+            if goal is None:
+                continue
+            if not isinstance(value, (np.ndarray, Items, Optional, Map)):
+                raise KernelError(f"the provider gives {type(value).__name__} for {goal.path}, which is no value")
+            wrong = goal.declared and contradiction("output", goal.name, value, goal.declared, {})
+            if wrong:
+                raise KernelError(f"the provider gives what the model does not declare: {wrong}")
+        return results
+
+    return checked
+
+
+def _where(program: Program, n: NodeId, provider: ExecutionProvider | None = None) -> str:
+    """The name of a node in messages, with the provider that runs it where that is not our own."""
+    by = "" if provider is None or provider.name == _FOLDING else f"{provider.name}, "
+    return f"{program.model.nodes[n].path} ({by}{kernel_name(program, n)})"
 
 
 def _is_control(program: Program, n: NodeId) -> bool:

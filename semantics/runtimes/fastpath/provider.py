@@ -80,10 +80,15 @@ class IndexedSubGraph:
 
 @dataclass(frozen=True, slots=True)
 class ComputeCapability:
-    """A subgraph that a provider can run. why: a phrase for whoever asks why a node is where it is."""
+    """A subgraph that a provider can run. why: a phrase for whoever asks why a node is where it is.
+
+    grows: the nodes are those that the provider supports each for itself, in whatever subgraph. Of those that are free
+    the session makes the parts, as large as they can be, and a MetaDef for each; `sub_graph` has none.
+    """
 
     sub_graph: IndexedSubGraph
     why: str = ""
+    grows: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -207,6 +207,11 @@ def _loaded(model: str | Path | Model | ModelProto) -> Model:
         from ...model.loader import load_proto
 
         model = load_proto(model)
+    return checked_model(model)
+
+
+def checked_model(model: Model) -> Model:
+    """The model. Raises ModelError where it is not complete or not well formed."""
     check_complete(model)
     wrong = check_well_formed(model, (*WELL_FORMED, "Completeness"))
     if wrong is not None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from machine_models import graph, node, proto, stored, value
-from sonnx.semantics.errors import InternalError, ModelError
+from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.fastpath import RunError, Session, providers
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.provider import (
@@ -195,18 +195,21 @@ def refusals(offers: Callable[[GraphViewer], Sequence[ComputeCapability]], made:
 def test_of_offers_that_overlap_the_first_is_taken_and_the_later_refused_as_a_whole() -> None:
     toy = "ToyExecutionProvider"
     assert refusals(lambda viewer: [together(viewer, 0, 1), together(viewer, 1, 2), together(viewer, 2, 3)]) == [
-        ((1, 2), toy, "some of the nodes are taken")
+        ((1, 2), toy, f"nodes of it are taken: /1:Relu by {toy}")
     ]
     first, second = (Toy(lambda viewer: [together(viewer, 0, 1)], name=f"{n}ExecutionProvider") for n in "AB")
     found = Session(layers(), [first, second, provider()])
     assert [(it.provider, it.why) for it in found.partitioning.refusals] == [
-        ("BExecutionProvider", "some of the nodes are taken")
+        ("BExecutionProvider", "nodes of it are taken: /0:MatMul by AExecutionProvider, /1:Relu by AExecutionProvider")
     ]
+
+
+CYCLE = "a path leaves the nodes and enters them again"
 
 
 def test_nodes_that_a_path_leaves_and_enters_again_are_not_fused() -> None:
     assert refusals(lambda viewer: [together(viewer, 0, 2)]) == [
-        ((0, 2), "ToyExecutionProvider", "a path leaves the nodes and enters them again")
+        ((0, 2), "ToyExecutionProvider", f"{CYCLE}: /0:MatMul -> /1:Relu -> /2:MatMul")
     ]
 
 
@@ -221,7 +224,7 @@ def test_a_path_through_nodes_that_are_fused_already_counts() -> None:
     )
     # 0 and 3 run together, so 2, which waits for 0, and 1, for which 3 waits, cannot.
     assert refusals(lambda viewer: [together(viewer, 0, 3), together(viewer, 1, 2)], made) == [
-        ((1, 2), "ToyExecutionProvider", "a path leaves the nodes and enters them again")
+        ((1, 2), "ToyExecutionProvider", f"{CYCLE}: /1:Neg -> /3:Relu = /0:Neg -> /2:Relu")
     ]
 
 
@@ -237,11 +240,11 @@ NO_SET = "it is not a set of nodes of the graph that are to be run"
         (lambda _: ComputeCapability(IndexedSubGraph((0,))), "its registry has no kernel for the node"),
         (
             lambda viewer: together(viewer, 0, 1, outputs=[]),
-            "its MetaDef does not list the tensors that others read",
+            'its MetaDef does not list what others read: /"b"',
         ),
         (
             lambda viewer: ComputeCapability(IndexedSubGraph((3,), MetaDef("F", (), viewer.node(3).outputs))),
-            "its MetaDef does not list the tensors that its nodes read",
+            'its MetaDef does not list what its nodes read: /"c"',
         ),
         (
             lambda viewer: ComputeCapability(
@@ -249,7 +252,7 @@ NO_SET = "it is not a set of nodes of the graph that are to be run"
                     (3,), MetaDef("F", viewer.node(3).inputs + viewer.node(3).outputs, viewer.node(3).outputs)
                 )
             ),
-            "its MetaDef lists as an input what its own nodes write",
+            'its MetaDef lists as an input what its own nodes write: /"d"',
         ),
     ],
 )  # fmt: skip
@@ -272,7 +275,7 @@ def test_a_requirement_that_fails_in_fused_nodes_names_them() -> None:
 def test_a_provider_that_compiles_too_little_is_found_out() -> None:
     toy = Toy(pairs)
     toy.compile = lambda fused: ()  # type: ignore[method-assign]
-    with pytest.raises(InternalError, match="ToyExecutionProvider was given 1 subgraphs and compiled 0"):
+    with pytest.raises(ModelError, match="ToyExecutionProvider was given 1 subgraphs and compiled 0"):
         Session(layers(), [toy, provider()])
 
 
