@@ -137,10 +137,10 @@ def _flat(placed: Placed) -> Placed:
     """The window with two axes."""
     if len(placed.data) == 2:
         return placed
-    fields = (placed.data, placed.kernel, placed.strides, placed.dilations)
-    sizes = ((1, *it) for it in fields)
-    pads = ((0, *it) for it in (placed.before, placed.after))
-    return Placed(*sizes, *pads, (1, *placed.padded), (1, *placed.extent), (1, *placed.count))
+    return Placed(
+        (1, *placed.data), (1, *placed.kernel), (1, *placed.strides), (1, *placed.dilations), (0, *placed.before),
+        (0, *placed.after), (1, *placed.padded), (1, *placed.extent), (1, *placed.count),
+    )  # fmt: skip
 
 
 def _data(
@@ -243,7 +243,7 @@ def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writ
     inner = [[1, 0, 0]] * (4 - len(others)) + others
     if not others:
         inner = [[1, 0, 0]] * 3 + [[1, 1, 1]]
-    names = {}
+    names: dict[str, int] = {}
     for name, (size, read, write) in zip(("outer", *"abcd"), (outer, *inner), strict=True):
         names |= {name: size, f"from_{name}": read, f"to_{name}": write}
     listing.add(operations.COPY, outer[0], source=source, goal=goal, **names)

@@ -252,20 +252,16 @@ copied: Final = intrinsic(_function(types.void, 3, _copied))
 """copied(source, goal, size): copies bytes."""
 
 
-@intrinsic
-def floats(_context: Any, _address: Any) -> Any:
-    """The floats at an address, to be indexed."""
-    return types.CPointer(types.float32)(types.int64), lambda context, builder, signature, values: _pointer(
-        builder, values[0], FLOAT
-    )
+floats: Final = intrinsic(
+    _function(types.CPointer(types.float32), 1, lambda builder, at: _pointer(builder, at[0], FLOAT))
+)
+"""floats(address): the floats there, to be indexed."""
 
 
-@intrinsic
-def integers(_context: Any, _address: Any) -> Any:
-    """The integers at an address, to be indexed."""
-    return types.CPointer(types.int64)(types.int64), lambda context, builder, signature, values: _pointer(
-        builder, values[0], I64
-    )
+integers: Final = intrinsic(
+    _function(types.CPointer(types.int64), 1, lambda builder, at: _pointer(builder, at[0], I64))
+)
+"""integers(address): the integers there, to be indexed."""
 
 
 # ---- Threads ----------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
-"""Native code: the bits of NumPy's kernels where every operation is rounded in the order that is written, elsewhere what
-the specification allows; the nodes that it takes; many threads."""
+"""Native code: the bits of NumPy's kernels where every operation is rounded in the order that is written, elsewhere
+what the specification allows; the nodes that it takes; many threads."""
 
 from __future__ import annotations
 
@@ -123,7 +123,8 @@ BOUNDED = {
     "by channels": "c = Conv<group = 6, pads = [1, 1, 1, 1]>(x, each) y = Conv<group = 6, strides = [2, 2]>(c, two)",
     "by groups": "y = Conv<group = 2, pads = [1, 1, 1, 0]>(x, halves)",
     "a chain behind": "c = Conv(x, one) n = BatchNormalization(c, s, b, m, v) f = Sum(n, x) y = Relu(f)",
-    "means": "a = AveragePool<kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]>(x) y = GlobalAveragePool(a)",
+    "means": "p = AveragePool<kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]>(x)"
+    " y = GlobalAveragePool(p)",
     "means with padding": "y = AveragePool<kernel_shape = [2, 3], pads = [1, 1, 0, 1], count_include_pad = 1>(x)",
     "responses": "a = LRN<size = 3>(x) y = LRN<size = 4, alpha = 0.5, beta = 0.6, bias = 2.0>(a)",
     "one row": "g = GlobalAveragePool(x) f = Flatten(g) y = Relu(f)",
