@@ -13,7 +13,7 @@ from .options import PATH, input_option, size_option
 if TYPE_CHECKING:
     from ..runtimes.benchmark import Measured
 
-ENGINES = ("machine", "numpy", "onnxruntime", "onnxruntime-disabled")
+ENGINES = ("machine", "numpy", "numba", "onnxruntime", "onnxruntime-disabled")
 
 
 @click.command()

@@ -55,7 +55,7 @@ OF_THE_REFERENCE = frozenset({"reference", "draws", "max_steps"})
     metavar="ENGINE",
     default=MACHINE,
     show_default=True,
-    help="machine, numpy (the fast path), onnxruntime (extra [ort]), or another one that is installed.",
+    help="machine, numpy (the fast path), numba (extra [jit]), onnxruntime (extra [ort]), or another installed one.",
 )
 @options.schedule_option
 @options.allocation_option

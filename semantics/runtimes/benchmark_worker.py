@@ -35,8 +35,9 @@ def prepared(engine: str, model: str, threads: int | None) -> Callable[[Any], ob
         options.intra_op_num_threads = threads or 0
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
         return lambda inputs: session.run(None, inputs)
-    if engine == "numpy":
-        session = import_module("sonnx.semantics.runtimes.fastpath").Session(model)
+    if engine in ("numpy", "numba"):
+        providers = ["NumbaExecutionProvider"] if engine == "numba" else []
+        session = import_module("sonnx.semantics.runtimes.fastpath").Session(model, providers)
         return lambda inputs: session.run(None, inputs)
     loaded = import_module("sonnx.semantics.model.loader").load(model)
     execution = import_module("sonnx.semantics.machine.execution")

@@ -41,6 +41,14 @@ def numpy(model: Path) -> Callable[[Any], Any]:
     return lambda inputs: session.run(None, inputs)
 
 
+def numba(model: Path) -> Callable[[Any], Any]:
+    """The fast path with native code."""
+    from sonnx.semantics.runtimes.fastpath import Session
+
+    session = Session(model, ["NumbaExecutionProvider"])
+    return lambda inputs: session.run(None, inputs)
+
+
 def reference(model: Path) -> Callable[[Any], Any]:
     """onnx.reference."""
     from onnx.reference import ReferenceEvaluator
@@ -59,7 +67,7 @@ def onnxruntime(model: Path) -> Callable[[Any], Any]:
     return lambda inputs: session.run(None, inputs)
 
 
-ENGINES = {"numpy": numpy, "reference": reference, "onnxruntime": onnxruntime}
+ENGINES = {"numpy": numpy, "numba": numba, "reference": reference, "onnxruntime": onnxruntime}
 
 
 def one(engine: str, model: Path, target: Path) -> None:

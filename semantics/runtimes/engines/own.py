@@ -133,10 +133,12 @@ class NumpySession:
 
 @dataclass(frozen=True, slots=True)
 class Numpy:
-    """The fast path. kernels: of operators of one's own, by name (`fastpath.own_kernels`)."""
+    """The fast path. kernels: of operators of one's own, by name (`fastpath.own_kernels`). providers: the names of
+    those that are asked before NumPy's."""
 
     name: str = "numpy"
     kernels: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    providers: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -149,7 +151,7 @@ class Numpy:
 
         try:
             model = model_of(source)
-            prepared = Session(model, [NumpyExecutionProvider(kernels_with(self.kernels))])
+            prepared = Session(model, [*self.providers, NumpyExecutionProvider(kernels_with(self.kernels))])
         except Exception as error:  # whatever a kernel raises is an outcome to report
             return _failed(error)
         return NumpySession(prepared, tuple(model.tensors[t].name for t in model.graphs[0].outputs))
@@ -157,3 +159,4 @@ class Numpy:
 
 MACHINE = Machine()
 NUMPY = Numpy()
+NUMBA = Numpy("numba", providers=("NumbaExecutionProvider",))

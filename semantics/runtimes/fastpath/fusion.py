@@ -181,7 +181,7 @@ def _begins(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: N
     if node.op_type == "Conv" and not normal_domain(node.domain):
         return _kernel(graph, registry, n) is not None and len(node.outputs) == 1
     flows = [t for t in node.inputs if t is not None and graph.constant(t) is None]
-    return bool(flows) and _is_link(graph, registry, n, flows[0])
+    return bool(flows) and is_link(graph, registry, n, flows[0])
 
 
 def _next(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId) -> NodeId | None:
@@ -192,10 +192,10 @@ def _next(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: Nod
     readers = graph.consumers(t)
     if len(readers) != 1 or graph.node(readers[0]).graph != graph.graph:
         return None
-    return readers[0] if _is_link(graph, registry, readers[0], t) else None
+    return readers[0] if is_link(graph, registry, readers[0], t) else None
 
 
-def _is_link(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId, flow: TensorId) -> bool:
+def is_link(graph: provider.GraphViewer, registry: provider.KernelRegistry, n: NodeId, flow: TensorId) -> bool:
     """True where a node is an elementwise operator on a tensor and on others that may be beside it."""
     node = graph.node(n)
     kernel = _kernel(graph, registry, n)
@@ -266,7 +266,7 @@ class Chain:
 def compiled(fused: provider.FusedNodeAndGraph, registry: provider.KernelRegistry) -> provider.NodeComputeInfo:
     """Computes the chain."""
     graph, meta = fused.filtered_graph, fused.meta_def
-    chain = _chain(graph, registry)
+    chain = chain_of(graph, registry)
 
     fitting: dict[Key, bool] = {}
 
@@ -283,7 +283,8 @@ def compiled(fused: provider.FusedNodeAndGraph, registry: provider.KernelRegistr
     return provider.NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
 
 
-def _chain(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Chain:
+def chain_of(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Chain:
+    """The chain that the nodes of a graph are, in their order."""
     singles, links = [], []
     convolve = None
     flow: TensorId | None = None

@@ -23,7 +23,7 @@ BLOCK_BYTES: Final = 1 << 20
 """About how many bytes of the data are combined at a time."""
 
 
-def _placed(window: Window, ceil_mode: int, version: int, x: Sizes) -> Placed:
+def pool_at(window: Window, ceil_mode: int, version: int, x: Sizes) -> Placed:
     """The window over data of shape x. Raises KernelError for what ONNX or SONNX excludes.
 
     From version 22 on a window that starts in the padding at the end, or behind it, does not count; before, there may
@@ -179,7 +179,7 @@ def _max_pool(site: Site) -> Compute:
     @lru_cache(maxsize=8)
     def fitted(x: Sizes) -> Placed:
         require(order in (0, 1), "storage_order is 0 or 1")
-        placed = _placed(window, ceil_mode, site.version, x)
+        placed = pool_at(window, ceil_mode, site.version, x)
         _require_data(placed)
         return placed
 
@@ -234,10 +234,10 @@ def _average_pool(site: Site) -> Compute:
 
     @lru_cache(maxsize=8)
     def fitted(x: Sizes, dtype: np.dtype[np.generic]) -> tuple[Placed, Array]:
-        placed = _placed(window, ceil_mode, site.version, x)
+        placed = pool_at(window, ceil_mode, site.version, x)
         if not padding_counts:
             _require_data(placed)
-        return placed, narrow(_counts(placed, padding_counts), dtype)
+        return placed, narrow(counts_at(placed, padding_counts), dtype)
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
@@ -252,7 +252,7 @@ def _average_pool(site: Site) -> Compute:
     return compute
 
 
-def _counts(placed: Placed, padding_counts: bool) -> Array:
+def counts_at(placed: Placed, padding_counts: bool) -> Array:
     """The number of elements at each position of the window, as doubles."""
     counts = np.ones((), np.float64)
     for axis, count in enumerate(placed.count):

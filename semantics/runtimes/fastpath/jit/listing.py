@@ -1,0 +1,170 @@
+"""A list of operations while it grows, and the memory of what they write.
+
+A tensor lies in memory of its own, or in that of another one: a reshaped tensor in the one that it shows, and what is
+concatenated along the first axis that counts in the result, where it is written at once. What the list computes and
+nobody else reads lies in an arena, where what is not needed at the same time shares bytes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from ....errors import InternalError
+from ....machine.allocation.plan import AllocationPlan, Lifetime
+from ....machine.allocation.plan import arena as placed
+from ....model.graph import TensorId
+from ..kernel import Array
+from . import operations
+
+Shape = tuple[int, ...]
+SLACK: Final = 512
+"""Bytes behind what products read: columns are taken by whole vectors, and what is too much is not used."""
+ABSOLUTE, ARENA, GIVEN = range(3)
+"""The bases: none, the arena, then the inputs and outputs of the list."""
+BYTES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """A place in a tensor, or in a known value. offset: in bytes."""
+
+    tensor: TensorId | Array
+    offset: int = 0
+
+
+Parameter = int | At
+Step = tuple[int, int, At]
+"""A function, the kind of its operand, where that lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """An operation, before it has addresses."""
+
+    code: int
+    parts: int
+    parameters: tuple[Parameter, ...]
+    reads: frozenset[TensorId]
+    writes: frozenset[TensorId]
+
+
+@dataclass
+class Listing:
+    """The operations so far. shapes: of all tensors. temporary: the bytes of memory that is no tensor, by its number,
+    which is negative. inside: for a tensor that lies in another one which, and at which byte."""
+
+    shapes: Mapping[TensorId, Shape]
+    constants: Mapping[TensorId, Array]
+    inputs: Sequence[TensorId]
+    outputs: Sequence[TensorId]
+    operations: list[Operation] = field(default_factory=list)
+    temporary: dict[int, int] = field(default_factory=dict)
+    inside: dict[TensorId, tuple[TensorId, int]] = field(default_factory=dict)
+    scratch: int = 0
+
+    def add(self, code: int, parts: int, steps: Sequence[Step] = (), /, **parameters: Parameter) -> None:
+        """Adds an operation; its `goal` is what it writes."""
+        names = [it.rstrip("*") for it in operations.FIELDS[code].split()]
+        if sorted(names) != sorted(parameters):
+            raise InternalError(f"operation {code} has the parameters {names}, not {list(parameters)}")
+        ordered: list[Parameter] = [parameters[name] for name in names]
+        for function, kind, operand in steps:
+            ordered += (function, kind, operand)
+        goal = parameters["goal"]
+        tensors = {it.tensor for it in ordered if isinstance(it, At) and isinstance(it.tensor, int)}
+        written = {goal.tensor} if isinstance(goal, At) and isinstance(goal.tensor, int) else set()
+        self.operations.append(Operation(code, parts, tuple(ordered), frozenset(tensors), frozenset(written)))
+
+    def temporary_memory(self, size: int) -> int:
+        """The number of new memory of so many bytes."""
+        number = -1 - len(self.temporary)
+        self.temporary[number] = size
+        return number
+
+    def at(self, tensor: TensorId) -> At:
+        """Where a tensor begins: in the known value, where it is known."""
+        known = self.constants.get(tensor)
+        return At(tensor if known is None else known)
+
+    def is_own(self, tensor: TensorId) -> bool:
+        """True where a tensor lies in the arena."""
+        root, _ = self.root(tensor)
+        return root not in self.constants and root not in self.inputs and root not in self.outputs
+
+    def root(self, tensor: TensorId) -> tuple[TensorId, int]:
+        """The tensor in whose memory a tensor lies, and at which byte."""
+        offset = 0
+        while tensor in self.inside:
+            tensor, more = self.inside[tensor]
+            offset += more
+        return tensor, offset
+
+    def size(self, tensor: TensorId) -> int:
+        """The bytes of a tensor or of other memory."""
+        return self.temporary[tensor] if tensor < 0 else BYTES * math.prod(self.shapes[tensor])
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """Operations that can be run. arena: its bytes; scratch: those that each thread needs. values: what the addresses
+    without a base lie in. wide: some operation has several parts."""
+
+    words: Array
+    starts: Array
+    arena: int
+    scratch: int
+    values: tuple[Array, ...]
+    wide: bool
+
+
+def finished(listing: Listing) -> Listed:
+    """The operations with their addresses."""
+    first: dict[TensorId, int] = {}
+    last: dict[TensorId, int] = {}
+    for number, operation in enumerate(listing.operations):
+        for tensor in operation.reads:
+            root, _ = listing.root(tensor)
+            first.setdefault(root, number)
+            last[root] = number
+    bases = {t: GIVEN + k for k, t in enumerate((*listing.inputs, *listing.outputs))}
+    alive = [Lifetime(t, listing.size(t), first[t], last[t]) for t in first if t not in bases]
+    plan = placed(alive)
+    if not isinstance(plan, AllocationPlan):
+        raise InternalError("an arena without a limit was refused")
+    offsets = {it.tensor: it.offset for it in plan.allocations}
+    words: list[int] = []
+    starts: list[int] = []
+    values: list[Array] = []
+    for operation in listing.operations:
+        starts.append(len(words))
+        words += (operation.code, operation.parts)
+        for parameter in operation.parameters:
+            if isinstance(parameter, int):
+                words.append(parameter)
+            elif isinstance(parameter.tensor, int):
+                root, offset = listing.root(parameter.tensor)
+                base = bases.get(root, ARENA)
+                words += (base, offsets.get(root, 0) + offset + parameter.offset)
+            else:
+                values.append(parameter.tensor)
+                words += (ABSOLUTE, address(parameter.tensor) + parameter.offset)
+    wide = any(it.parts > 1 for it in listing.operations)
+    return Listed(
+        np.array(words, np.int64),
+        np.array(starts, np.int64),
+        plan.total + SLACK,
+        -(-listing.scratch // 64) * 64,
+        tuple(values),
+        wide,
+    )
+
+
+def address(array: Array) -> int:
+    """Where an array begins in memory."""
+    start: int = array.__array_interface__["data"][0]
+    return start

@@ -1,0 +1,397 @@
+"""From nodes at known shapes to a list of operations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from ....model.graph import Node, TensorId
+from ..functions import SINGLE, narrow, scalar
+from ..fusion import Chain, Operand, fits
+from ..kernel import Array, KernelError, Site
+from ..kernels.convolution import correlation
+from ..kernels.pooling import counts_at, pool_at
+from ..products import widened
+from ..reading import integer, integers, number
+from ..windows import Placed, window_of
+from ..workers import THREADS
+from . import operations
+from .listing import BYTES, SLACK, At, Listing, Shape, Step
+from .operations import CHANNEL, SCALAR, TENSOR
+from .processor import LANES, ROWS
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST = range(7)
+_FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
+    np.add: (ADD, ADD),
+    np.subtract: (SUBTRACT, SUBTRACT_FROM),
+    np.multiply: (MULTIPLY, MULTIPLY),
+    np.divide: (DIVIDE, DIVIDE_BY),
+}
+"""Functions of two operands: with the data at the left, at the right."""
+_ZERO: Final = np.zeros((), SINGLE)
+_PART: Final = 64 << 10
+"""About how many elements of elementwise work are a part of an operation."""
+
+
+class UnfitError(Exception):
+    """There is no operation for a node at these shapes."""
+
+
+def _each(count: int, elements: int) -> tuple[int, int]:
+    """Into how many parts `count` things of so many elements are cut, and how many there are in each."""
+    each = max(1, min(-(-count // THREADS) if count * elements > _PART else count, -(-_PART // max(1, elements))))
+    return -(-count // each), each
+
+
+# ---- Chains -----------------------------------------------------------------------------------
+
+
+def steps_of(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
+    """The steps of a chain on data of this shape. Raises UnfitError."""
+    beside = {t: np.broadcast_to(_ZERO, listing.shapes[t]) for t in chain.beside}
+    if not all(fits(link, shape, SINGLE, beside) for link in chain.links):
+        raise UnfitError
+    made: list[Step] = []
+    for function, left, right in chain.steps:
+        if function not in _FUNCTIONS:
+            made.append((AT_LEAST, SCALAR, At(_ZERO)))
+            continue
+        operand = left if right is None else right
+        code = _FUNCTIONS[function][0 if left is None else 1]
+        made.append((code, _kind(operand), _operand(listing, operand)))
+    return made
+
+
+def _kind(operand: Operand) -> int:
+    return TENSOR if isinstance(operand, int) else CHANNEL if operand is not None and operand.ndim else SCALAR
+
+
+def _operand(listing: Listing, operand: Operand) -> At:
+    if operand is None:
+        raise UnfitError
+    return listing.at(operand) if isinstance(operand, int) else At(np.ascontiguousarray(operand))
+
+
+def elementwise(listing: Listing, chain: Chain, goal: TensorId) -> None:
+    """A chain without a convolution."""
+    (source,) = chain.first
+    if source is None:
+        raise UnfitError
+    shape = listing.shapes[source]
+    steps = steps_of(listing, chain, shape)
+    if any(kind == CHANNEL for _, kind, _ in steps) or len(shape) > 2:
+        channels, rows = shape[1], math.prod(shape[:2])
+    else:
+        channels, rows = 1, 1
+    places = math.prod(shape) // max(1, rows)
+    parts, each = _each(rows, places * (1 + len(steps)))
+    listing.add(
+        operations.CHAIN, parts, steps, source=listing.at(source), goal=At(goal), rows=rows, channels=channels,
+        places=places, rows_each=each, count=len(steps),
+    )  # fmt: skip
+
+
+# ---- Convolutions -----------------------------------------------------------------------------
+
+
+def packed(kernels: Array, groups: int, rows: int) -> Array:
+    """Kernels as products read them: by groups, by blocks of rows, the rows of a block side by side."""
+    each = kernels.shape[0] // groups
+    terms = math.prod(kernels.shape[1:])
+    padded = np.zeros((groups, -(-each // rows) * rows, terms), SINGLE)
+    padded[:, :each] = kernels.reshape(groups, each, terms)
+    return np.ascontiguousarray(padded.reshape(groups, -1, rows, terms).swapaxes(2, 3))
+
+
+def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> None:
+    """A convolution and the chain behind it."""
+    source, _, *rest = chain.first
+    known, bias = chain.known[1], chain.known[2] if len(chain.known) > 2 else None
+    if source is None or not isinstance(known, np.ndarray) or known.dtype != SINGLE:
+        raise UnfitError
+    if (rest and rest[0] is not None) and not (isinstance(bias, np.ndarray) and bias.dtype == SINGLE):
+        raise UnfitError
+    shape, groups = listing.shapes[source], integer(site, "group", 1)
+    how = correlation(window_of(site), groups, shape, known.shape, None)
+    if len(shape) not in (3, 4) or 0 in how.shape or 0 in shape:
+        raise UnfitError
+    steps = steps_of(listing, chain, how.shape)
+    if isinstance(bias, np.ndarray):
+        steps.insert(0, (ADD, CHANNEL, At(np.ascontiguousarray(bias))))
+    placed = _flat(how.placed)
+    data, offsets, image, wide, width, places = _data(listing, source, placed, groups, how.read)
+    family = 1 if how.each == 1 else ROWS
+    multiply(
+        listing, steps, source=data, goal=At(goal), kernels=At(packed(known, groups, family)),
+        offsets=At(np.asarray(offsets, np.int64).reshape(-1)), images=shape[0], groups=groups, each=how.each,
+        terms=how.read * how.taps, places=places, image_bytes=image, group_bytes=image // groups, wide=wide,
+        width=width, positions=how.positions, family=family,
+    )  # fmt: skip
+
+
+def _flat(placed: Placed) -> Placed:
+    """The window with two axes."""
+    if len(placed.data) == 2:
+        return placed
+    return Placed(
+        (1, *placed.data), (1, *placed.kernel), (1, *placed.strides), (1, *placed.dilations), (0, *placed.before),
+        (0, *placed.after), (1, *placed.padded), (1, *placed.extent), (1, *placed.count),
+    )  # fmt: skip
+
+
+def _data(
+    listing: Listing, source: TensorId, placed: Placed, groups: int, read: int
+) -> tuple[At, Array, int, int, int, int]:
+    """Data as products read them: where they are, the offset of each term, the bytes of an image, the elements of a
+    row, how many of them are positions, and the number of columns."""
+    images, channels = listing.shapes[source][:2]
+    (height, width), (s, t) = placed.data, placed.strides
+    if placed.kernel == (1, 1) and placed.padded == placed.data:
+        high, wide = placed.count
+        plane = high * wide
+        at = listing.at(source)
+        if (s, t) != (1, 1) or not listing.is_own(source):
+            memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
+            copy(
+                listing, at, At(memory), (images * channels, high, wide), (height * width, s * width, t),
+                (plane, wide, 1),
+            )  # fmt: skip
+            at = At(memory)
+        return at, BYTES * plane * np.arange(read), BYTES * channels * plane, plane, plane, plane
+    high, wide = -(-placed.padded[0] // s), -(-placed.padded[1] // t)
+    plane = s * t * high * wide
+    memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
+    parts, each = _each(images * channels, plane)
+    listing.add(
+        operations.PAD, parts, source=listing.at(source), goal=At(memory), planes=images * channels, height=height,
+        width=width, top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high, wide=wide,
+        planes_each=each,
+    )  # fmt: skip
+    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
+    rows = (down % s * t * high + down // s) * wide
+    columns = across % t * high * wide + across // t
+    offsets = plane * np.arange(read)[:, None, None] + rows[:, None] + columns
+    count = placed.count
+    return At(memory), BYTES * offsets, BYTES * channels * plane, wide, count[1], (count[0] - 1) * wide + count[1]
+
+
+_SUMS: Final = 96 << 10
+"""About how many sums a part of a product has at most."""
+_DEPTH: Final = 288
+"""Terms that are summed before the next rows are taken: their columns stay in the first cache."""
+_TALL: Final = 512
+_FEW: Final = 3 * THREADS
+"""Parts that are enough to keep all threads busy."""
+
+
+def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At) -> None:
+    """Adds a product, cut into parts."""
+    each, terms, places, images, groups, family = (
+        _integer(parameters, it) for it in ("each", "terms", "places", "images", "groups", "family")
+    )
+    depth = -(-terms // -(-terms // _DEPTH))
+    rows = -(-each // family) * family
+    bands = -(-rows // _TALL)
+    columns = 3 * LANES
+    panels = -(-places // columns)
+    groups_each = 1
+    if groups > 1:
+        groups_each = max(1, min(-(-groups // _FEW), _PART * 4 // max(1, each * terms * places)))
+    others = images * -(-groups // groups_each)
+    at_once = max(1, min(_SUMS // (-(-rows // bands) * columns), 10))
+    blocks = -(-panels // at_once)
+    if others * bands * blocks < _FEW and each * terms * places > _PART:
+        blocks = min(panels, -(-_FEW // (others * bands)))
+        if others * bands * blocks < _FEW:
+            bands = min(rows // family, -(-_FEW // (others * blocks)))
+    band = -(-rows // family // bands) * family
+    bands = -(-each // band)
+    block = -(-panels // blocks) * columns
+    blocks = -(-places // block)
+    listing.scratch = max(listing.scratch, BYTES * (band + family) * (block + 5 * LANES))
+    listing.add(
+        operations.CONVOLUTION, others * bands * blocks, steps, **parameters, blocks=blocks, block=block, bands=bands,
+        band=band, depth=depth, groups_each=groups_each, count=len(steps),
+    )  # fmt: skip
+
+
+def _integer(parameters: Mapping[str, int | At], name: str) -> int:
+    value = parameters[name]
+    if isinstance(value, int):
+        return value
+    raise UnfitError
+
+
+def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writes: Shape) -> None:
+    """Copies elements that lie at these distances along the axes."""
+    axes = [list(it) for it in zip(dims, reads, writes, strict=True) if it[0] != 1]
+    merged: list[list[int]] = []
+    for axis in axes:
+        if merged and merged[-1][1:] == [axis[0] * axis[1], axis[0] * axis[2]]:
+            merged[-1] = [merged[-1][0] * axis[0], axis[1], axis[2]]
+        else:
+            merged.append(axis)
+    if len(merged) > 5 or (merged and merged[-1][1:] != [1, 1] and len(merged) > 4):
+        raise UnfitError
+    if not merged or (len(merged) == 1 and merged[0][1:] == [1, 1]):
+        merged = [[1, 0, 0], *merged]
+    outer, *others = merged
+    inner = [[1, 0, 0]] * (4 - len(others)) + others
+    if not others:
+        inner = [[1, 0, 0]] * 3 + [[1, 1, 1]]
+    names: dict[str, int] = {}
+    for name, (size, read, write) in zip(("outer", *"abcd"), (outer, *inner), strict=True):
+        names |= {name: size, f"from_{name}": read, f"to_{name}": write}
+    listing.add(operations.COPY, outer[0], source=source, goal=goal, **names)
+
+
+# ---- Other nodes ------------------------------------------------------------------------------
+
+Lower = Callable[[Listing, Node, Site], None]
+
+
+def _ends(node: Node, count: int = 1) -> tuple[list[TensorId], TensorId]:
+    """The first inputs and the first output of a node."""
+    inputs = [t for t in node.inputs[:count] if t is not None]
+    (goal,) = (t for t in node.outputs[:1] if t is not None)
+    if len(inputs) < count:
+        raise UnfitError
+    return inputs, goal
+
+
+def _shown(listing: Listing, node: Node, _site: Site) -> None:
+    """The same elements in another shape."""
+    (source,), goal = _ends(node)
+    if goal in listing.outputs or source in listing.constants:
+        size = math.prod(listing.shapes[goal])
+        copy(listing, listing.at(source), At(goal), (size,), (1,), (1,))
+    else:
+        listing.inside[goal] = (source, 0)
+
+
+def _concat(listing: Listing, node: Node, site: Site) -> None:
+    sources, goal = _ends(node, len(node.inputs))
+    shape = listing.shapes[goal]
+    axis = integer(site, "axis") % len(shape)
+    outer = math.prod(shape[:axis])
+    row = math.prod(shape[axis:])
+    written = {t for it in listing.operations for t in it.writes}
+    at = 0
+    for source in sources:
+        size = math.prod(listing.shapes[source][axis:])
+        if outer == 1 and source in written and source not in listing.inside and source not in listing.outputs:
+            listing.inside[source] = (goal, BYTES * at)
+        elif size and outer:
+            copy(listing, listing.at(source), At(goal, BYTES * at), (outer, size), (size, 1), (row, 1))
+        at += size
+
+
+def _transpose(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape = listing.shapes[source]
+    perm = integers(site, "perm") or tuple(reversed(range(len(shape))))
+    strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
+    dims = tuple(shape[k] for k in perm)
+    writes = tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
+    if 0 in shape:
+        raise UnfitError
+    copy(listing, listing.at(source), At(goal), dims, tuple(strides[k] for k in perm), writes)
+
+
+def _pool(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape, mean = listing.shapes[source], node.op_type == "AveragePool"
+    if len(shape) not in (3, 4) or 0 in shape or 0 in listing.shapes[goal]:
+        raise UnfitError
+    window, whole = window_of(site), integer(site, "count_include_pad") != 0
+    original = pool_at(window, integer(site, "ceil_mode"), site.version, shape)
+    counts = narrow(counts_at(original, whole), SINGLE) if mean else _ZERO
+    placed = _flat(original)
+    planes = math.prod(shape[:2])
+    parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
+    listing.scratch = max(listing.scratch, BYTES * placed.count[1])
+    (high, wide), (down, across), (s, t) = placed.count, placed.kernel, placed.strides
+    listing.add(
+        operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
+        planes=planes, height=placed.data[0], width=placed.data[1], high=high, wide=wide, down=down, across=across,
+        step_down=s, step_across=t, far_down=placed.dilations[0], far_across=placed.dilations[1], top=placed.before[0],
+        left=placed.before[1], mean=int(mean), planes_each=each,
+    )  # fmt: skip
+
+
+def _mean(listing: Listing, node: Node, _site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape = listing.shapes[source]
+    planes, places = math.prod(shape[:2]), math.prod(shape[2:])
+    parts, each = _each(planes, places)
+    listing.add(
+        operations.MEAN, parts, source=listing.at(source), goal=At(goal), planes=planes, places=places,
+        divisor=At(scalar(places, SINGLE)), planes_each=each,
+    )  # fmt: skip
+
+
+def _lrn(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape, size = listing.shapes[source], integer(site, "size")
+    alpha, beta, bias = number(site, "alpha", 1e-4), number(site, "beta", 0.75), number(site, "bias", 1.0)
+    images, channels, places = *shape[:2], math.prod(shape[2:])
+    block = max(64, min(1024, -(-places // _FEW)))
+    listing.scratch = max(listing.scratch, BYTES * block)
+    factor, addend, exponent = (At(scalar(it, SINGLE)) for it in (Fraction(alpha) / size, bias, beta))
+    listing.add(
+        operations.LRN, images * -(-places // block), source=listing.at(source), goal=At(goal), images=images,
+        channels=channels, places=places, size=size, before=(size - 1) // 2, factor=factor, addend=addend,
+        exponent=exponent, places_each=block,
+    )  # fmt: skip
+
+
+def _gemm(listing: Listing, node: Node, site: Site) -> None:
+    (source, _), goal = _ends(node, 2)
+    shape, kernels = listing.shapes[source], site.constants[1]
+    bias = site.constants[2] if len(site.constants) > 2 else None
+    if shape[0] != 1 or not isinstance(kernels, np.ndarray) or kernels.size == 0 or integer(site, "transA"):
+        raise UnfitError
+    if number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
+        raise UnfitError
+    matrix = np.ascontiguousarray(kernels if integer(site, "transB") else kernels.T)
+    rows, terms = matrix.shape
+    steps: list[Step] = []
+    if len(node.inputs) > 2 and node.inputs[2] is not None:
+        if not isinstance(bias, np.ndarray):
+            raise UnfitError
+        steps.append((ADD, TENSOR, At(np.ascontiguousarray(np.broadcast_to(widened(bias, SINGLE), (1, rows))))))
+    parts, each = _each(rows, terms)
+    listing.add(
+        operations.DOTS, parts, steps, source=listing.at(source), kernels=At(matrix), goal=At(goal), terms=terms,
+        rows=rows, rows_each=each, count=len(steps),
+    )  # fmt: skip
+
+
+LOWER: Final[Mapping[str, Lower]] = {
+    "Reshape": _shown,
+    "Flatten": _shown,
+    "Squeeze": _shown,
+    "Unsqueeze": _shown,
+    "Identity": _shown,
+    "Dropout": _shown,
+    "Concat": _concat,
+    "Transpose": _transpose,
+    "MaxPool": _pool,
+    "AveragePool": _pool,
+    "GlobalAveragePool": _mean,
+    "LRN": _lrn,
+    "Gemm": _gemm,
+}
+"""How nodes that are no chain are lowered, by their operators."""
+
+
+def lower(listing: Listing, node: Node, site: Site) -> None:
+    """Adds the operations of a node. Raises UnfitError."""
+    try:
+        LOWER[node.op_type](listing, node, site)
+    except (KeyError, KernelError, ValueError):
+        raise UnfitError from None

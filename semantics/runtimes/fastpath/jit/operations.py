@@ -1,0 +1,41 @@
+"""The form of the operations that `routines` compute: integers, one after the other, in one array.
+
+An operation is its code, the number of parts in which it can be done in any order, and its parameters. An address in it
+is two integers: the number of a base, which is known when a run begins, and the distance from there in bytes. `FIELDS`
+gives the parameters of an operation in order; those with a `*` are addresses. At the end stand the steps of a chain:
+a function, the kind of its operand, its address.
+"""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Mapping
+from typing import Final
+
+CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN = range(8)
+
+FIELDS: Final[Mapping[int, str]] = {
+    CHAIN: "source* goal* rows channels places rows_each count",
+    PAD: "source* goal* planes height width top left split_high split_wide high wide planes_each",
+    COPY: "source* goal* outer a b c d from_outer from_a from_b from_c from_d to_outer to_a to_b to_c to_d",
+    CONVOLUTION: "source* goal* kernels* offsets* images groups each terms places image_bytes group_bytes wide width "
+    "positions blocks block bands band depth family groups_each count",
+    DOTS: "source* kernels* goal* terms rows rows_each count",
+    POOL: "source* goal* counts* planes height width high wide down across step_down step_across far_down far_across "
+    "top left mean planes_each",
+    MEAN: "source* goal* planes places divisor* planes_each",
+    LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",
+}
+"""The parameters of each operation, by its code."""
+SCALAR, CHANNEL, TENSOR = range(3)
+"""The kinds of operands of a step: one element, one for each channel, a tensor like the data."""
+
+
+def positions(code: int) -> tuple[int, ...]:
+    """A named tuple: for each parameter the distance of its first integer from that of the code, and in `steps` where
+    the steps begin."""
+    names = FIELDS[code].split()
+    places = [2]
+    for name in names:
+        places.append(places[-1] + (2 if name.endswith("*") else 1))
+    return namedtuple("Positions", [*(name.rstrip("*") for name in names), "steps"])(*places)

@@ -1,0 +1,298 @@
+"""The provider that runs whole subgraphs of floats by native code, which Numba compiles."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Final
+
+import numpy as np
+
+from ....errors import InternalError, ModelError
+from ....model import schemas
+from ....model.graph import Node, NodeId, TensorId
+from ....model.schemas import normal_domain
+from ....model.values import Value
+from .. import provider
+from ..execution import failure
+from ..functions import SINGLE
+from ..fusion import Chain, chain_of, chains, is_link
+from ..kernel import Allocate, Array, Compute, Inputs, Outputs, Site
+from ..partition import kernel_name
+from ..registry import numpy_kernels
+from ..sites import check_types, prepared, site_of
+from ..workers import THREADS, alone, shared
+from .listing import Listed, Listing, address, finished
+from .lowering import LOWER, UnfitError, convolved, elementwise, lower
+
+_KEPT: Final = 8
+"""Lists that are kept, for inputs of so many different shapes."""
+Key = tuple[tuple[tuple[int, ...], "np.dtype[np.generic]"] | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NumbaExecutionProvider:
+    """Takes nodes on floats that there are operations for; what it does not take is for the providers behind it.
+
+    Raises ModelError where Numba is not installed. Holds no state, so one object serves any number of sessions.
+    """
+
+    name: str = "NumbaExecutionProvider"
+
+    def __post_init__(self) -> None:
+        if find_spec("numba") is None:
+            raise ModelError("the NumbaExecutionProvider needs numba: install sonnx[jit]")
+
+    def get_kernel_registry(self) -> None:
+        """It only compiles."""
+
+    def get_capability(
+        self, graph: provider.GraphViewer, kernel_lookup: provider.KernelRegistry | None
+    ) -> Sequence[provider.ComputeCapability]:
+        """The largest sets of nodes that can run together, in the order of their first nodes."""
+        return [_offer(graph, nodes) for nodes in _together(graph, _supported(graph))]
+
+    def compile(self, fused: Sequence[provider.FusedNodeAndGraph]) -> Sequence[provider.NodeComputeInfo]:
+        """The functions that run the subgraphs."""
+        return [provider.NodeComputeInfo(_computing(it)) for it in fused]
+
+    def create_allocator(self, info: provider.MemoryInfo) -> Allocate | None:
+        """The session's own memory."""
+        return None
+
+    def on_run_start(self, options: provider.RunOptions) -> None:
+        """Nothing to prepare."""
+
+    def on_run_end(self, options: provider.RunOptions) -> None:
+        """Nothing to tidy up."""
+
+
+# ---- What it takes ----------------------------------------------------------------------------
+
+
+def _supported(graph: provider.GraphViewer) -> frozenset[NodeId]:
+    """The nodes that read and write floats, and that operations are made for."""
+    elements: dict[TensorId, str] = {}
+
+    def is_float(t: TensorId) -> bool:
+        known = graph.constant(t)
+        if known is not None:
+            return isinstance(known, np.ndarray) and known.dtype == SINGLE
+        if t not in elements:
+            stated = graph.program.model.tensors[t].declared
+            elements[t] = stated.element if stated is not None and stated.kind == "tensor" else ""
+        return elements[t] == "float"
+
+    taken: set[NodeId] = set()
+    for n in graph.nodes:
+        node = graph.node(n)
+        if not normal_domain(node.domain) and node.inputs and node.inputs[0] is not None and is_float(node.inputs[0]):
+            elements.update(dict.fromkeys((t for t in node.outputs[:1] if t is not None), "float"))
+            if _is_supported(graph, n, is_float):
+                taken.add(n)
+    return frozenset(taken)
+
+
+def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[TensorId], bool]) -> bool:
+    node = graph.node(n)
+    others = (it for it in node.outputs[1:] if it is not None)
+    if any(graph.consumers(it) or graph.is_output(it) for it in others):
+        return False
+    if numpy_kernels().look_up_kernel(node, "float") is None:
+        return False
+    flows = [t for t in node.inputs if t is not None and graph.constant(t) is None]
+    if node.op_type == "Conv":
+        known = [graph.constant(t) for t in node.inputs[1:]]
+        return all(isinstance(it, np.ndarray) and it.dtype == SINGLE and it.ndim in (1, 3, 4) for it in known)
+    if node.op_type in LOWER:
+        return _is_lowered(graph, node) and all(is_float(t) for t in flows)
+    return bool(flows) and all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
+
+
+def _is_lowered(graph: provider.GraphViewer, node: Node) -> bool:
+    """True where what `lowering` asks for is known of a node."""
+    if node.op_type == "Gemm":
+        known = [graph.constant(t) for t in node.inputs[1:]]
+        return all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known)
+    return all(graph.constant(t) is not None for t in node.inputs[1:]) or node.op_type == "Concat"
+
+
+def _together(graph: provider.GraphViewer, taken: frozenset[NodeId]) -> list[list[NodeId]]:
+    """Sets of nodes such that no path leaves a set and enters it again: by how often a path to a node has left them.
+
+    A node that is not taken has the level of what it reads, and -1 where no taken node comes before it; behind it the
+    next level begins. So a path that leaves a set comes to higher levels only.
+    """
+    levels: dict[NodeId, int] = {}
+    sets: dict[int, list[NodeId]] = {}
+    program = graph.program
+    for n in program.order(graph.graph):
+        before = {p for t in program.reads[n] if (p := graph.producer(t)) is not None and p in levels}
+        if n in taken:
+            levels[n] = max((levels[p] if p in taken else levels[p] + 1 for p in before), default=0)
+            sets.setdefault(levels[n], []).append(n)
+        else:
+            levels[n] = max((levels[p] for p in before), default=-1)
+    return [sets[level] for level in sorted(sets)]
+
+
+def _offer(graph: provider.GraphViewer, nodes: Sequence[NodeId]) -> provider.ComputeCapability:
+    inside = frozenset(nodes)
+    written = {t for n in nodes for t in graph.node(n).outputs if t is not None}
+    read = (t for n in nodes for t in graph.node(n).inputs if t is not None and t not in written)
+    inputs = tuple(dict.fromkeys(t for t in read if graph.constant(t) is None))
+    outputs = tuple(
+        t
+        for n in nodes
+        for t in graph.node(n).outputs
+        if t is not None and (graph.is_output(t) or not inside.issuperset(graph.consumers(t)))
+    )
+    names = dict.fromkeys(kernel_name(graph.program, n) for n in nodes)
+    meta = provider.MetaDef(" ".join(names), inputs, outputs)
+    return provider.ComputeCapability(
+        provider.IndexedSubGraph(tuple(nodes), meta), f"{len(nodes)} nodes in native code"
+    )
+
+
+# ---- Running it -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A node or a chain. chain: None for a node that is none. site: of its first node."""
+
+    nodes: tuple[NodeId, ...]
+    chain: Chain | None
+    site: Site
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A node by NumPy's kernel."""
+
+    compute: Compute
+    node: Node
+    site: Site
+    where: str
+
+
+@dataclass
+class Subgraph:
+    """Nodes that run together. lists: by the shapes of the inputs, None where there are no operations for them."""
+
+    meta: provider.MetaDef
+    constants: Mapping[TensorId, Array]
+    parts: Sequence[Part]
+    nodes: Sequence[Alone]
+    graph: provider.GraphViewer
+    lists: dict[Key, tuple[Listed, tuple[tuple[int, ...], ...]] | None] = field(default_factory=dict)
+
+
+def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
+    graph, registry = fused.filtered_graph, numpy_kernels()
+    alone_ = []
+    for n in graph.nodes:
+        node, site = graph.node(n), site_of(graph.program, n, graph.constants)
+        kernel = registry.look_up_kernel(node, "float")
+        if kernel is None:
+            raise InternalError("a kernel that was there is gone")
+        alone_.append(Alone(prepared(kernel, site), node, site, f"{node.path} ({kernel_name(graph.program, n)})"))
+    read = {t for n in graph.nodes for t in graph.node(n).inputs if t is not None}
+    known = {t: value for t in read if isinstance(value := graph.constant(t), np.ndarray)}
+    subgraph = Subgraph(fused.meta_def, known, tuple(_parts(graph)), alone_, graph)
+
+    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+        key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
+        if key not in subgraph.lists:
+            values = _one_by_one(subgraph, inputs)
+            made = _listed(subgraph, values)
+            while len(subgraph.lists) >= _KEPT:
+                subgraph.lists.pop(next(iter(subgraph.lists)), None)
+            subgraph.lists[key] = made
+        else:
+            made = subgraph.lists[key]
+        if made is None:
+            values = _one_by_one(subgraph, inputs)
+            return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)
+        return _run(*made, inputs, allocate)
+
+    return compute
+
+
+def _parts(graph: provider.GraphViewer) -> Iterator[Part]:
+    """The chains of the graph and the nodes that are in none, in an order in which they can run."""
+    registry, program = numpy_kernels(), graph.program
+    behind: dict[NodeId, tuple[NodeId, ...]] = {}
+    for offer in chains(graph, registry):
+        behind[offer.sub_graph.nodes[-1]] = offer.sub_graph.nodes
+    fused = {n for nodes in behind.values() for n in nodes}
+    for n in graph.nodes:
+        nodes = behind.get(n, (n,))
+        if n in fused and n not in behind:
+            continue
+        flows = [t for t in graph.node(n).inputs if t is not None and graph.constant(t) is None]
+        is_chain = len(nodes) > 1 or graph.node(n).op_type == "Conv" or is_link(graph, registry, n, flows[0])
+        viewer = provider.GraphViewer(program, graph.graph, nodes, graph.constants)
+        chain = chain_of(viewer, registry) if is_chain else None
+        yield Part(nodes, chain, site_of(program, nodes[0], graph.constants))
+
+
+def _one_by_one(subgraph: Subgraph, inputs: Inputs) -> dict[TensorId, Value | None]:
+    """All values, by NumPy's kernels."""
+    values: dict[TensorId, Value | None] = dict(zip(subgraph.meta.inputs, inputs, strict=True))
+    for it in subgraph.nodes:
+        given = [None if t is None else subgraph.graph.constants.get(t, values.get(t)) for t in it.node.inputs]
+        try:
+            check_types(schemas.schema_at(it.node), given)
+            results = it.compute(given, np.empty)
+        except Exception as error:
+            raise failure(it.where, error) from error
+        values.update((t, value) for t, value in zip(it.node.outputs[:1], results, strict=False) if t is not None)
+    return values
+
+
+def _listed(
+    subgraph: Subgraph, values: Mapping[TensorId, Value | None]
+) -> tuple[Listed, tuple[tuple[int, ...], ...]] | None:
+    """The operations for values of these shapes, and the shapes of the outputs; None where there are none."""
+    arrays = {t: it for t, it in values.items() if isinstance(it, np.ndarray)}
+    if len(arrays) < len(values) or any(it.dtype != SINGLE for it in arrays.values()):
+        return None
+    shapes = {t: it.shape for t, it in (*arrays.items(), *subgraph.constants.items())}
+    known = {t: np.ascontiguousarray(it) for t, it in subgraph.constants.items() if it.dtype == SINGLE}
+    listing = Listing(shapes, known, subgraph.meta.inputs, subgraph.meta.outputs)
+    try:
+        for part in subgraph.parts:
+            node = subgraph.graph.node(part.nodes[-1])
+            (goal,) = (t for t in node.outputs[:1] if t is not None)
+            if part.chain is None:
+                lower(listing, node, part.site)
+            elif part.chain.convolve is None:
+                elementwise(listing, part.chain, goal)
+            else:
+                convolved(listing, part.chain, part.site, goal)
+    except UnfitError:
+        return None
+    return finished(listing), tuple(shapes[t] for t in subgraph.meta.outputs)
+
+
+def _run(listed: Listed, shapes: Iterable[tuple[int, ...]], inputs: Inputs, allocate: Allocate) -> Outputs:
+    from .loading import execute
+
+    function = execute()
+    outputs = [allocate(shape, SINGLE) for shape in shapes]
+    memory = allocate((listed.arena,), np.dtype(np.uint8))
+    given = [np.ascontiguousarray(it) for it in inputs if isinstance(it, np.ndarray)]
+    bases = np.array([0, *(address(it) for it in (memory, *given, *outputs))], np.int64)
+    threads = THREADS if listed.wide else 1
+    scratch = allocate((threads, listed.scratch), np.dtype(np.uint8))
+    counters = np.zeros(16 * len(listed.starts) + 8, np.int64)
+    first = -(-address(counters) // 64) * 64
+    start, words, starts = address(scratch), address(listed.words), address(listed.starts)
+
+    def work(thread: int, _worker: int) -> None:
+        function(words, starts, len(listed.starts), address(bases), first, start + thread * listed.scratch)
+
+    (shared if threads > 1 else alone)(threads, work)
+    return tuple(outputs)

@@ -1,0 +1,413 @@
+"""The operations of `operations`, computed by functions that Numba compiles; they hold no lock of Python.
+
+NumPy's rules for floats hold: no assumption is made about NaN, infinities or the sign of zeros, and nothing is fused.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final, TypeVar
+
+import numba
+
+from . import operations
+from .processor import LANES, ROWS
+from .vectors import (
+    ADD,
+    DIVIDE,
+    GREATEST,
+    block_product,
+    copied,
+    counted,
+    dot,
+    floats,
+    integers,
+    paused,
+    row_with_row,
+    row_with_scalar,
+    seen,
+    total,
+    yielded,
+)  # fmt: skip
+
+F = TypeVar("F", bound=Callable[..., Any])
+native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
+"""Compiles a function when it is first called by one that is compiled."""
+
+CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
+DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
+SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
+_CHAIN: Final[Any] = operations.positions(CHAIN)
+_PAD: Final[Any] = operations.positions(PAD)
+_COPY: Final[Any] = operations.positions(COPY)
+_CONVOLUTION: Final[Any] = operations.positions(CONVOLUTION)
+_DOTS: Final[Any] = operations.positions(DOTS)
+_POOL: Final[Any] = operations.positions(POOL)
+_MEAN: Final[Any] = operations.positions(MEAN)
+_LRN: Final[Any] = operations.positions(LRN)
+
+_three: Final = block_product(ROWS, 3)
+_two: Final = block_product(ROWS, 2)
+_one: Final = block_product(ROWS, 1)
+_single: Final = block_product(1, 1)
+_fours: Final = block_product(1, 4)
+_BLOCK: Final = 1024
+"""Elements of a row to which all steps of a chain are applied before the next ones."""
+_PATIENCE: Final = 2000
+"""Looks at a counter before other threads are let run."""
+
+
+@native
+def _address(words: Any, bases: Any, at: int) -> int:
+    return bases[words[at]] + words[at + 1]
+
+
+@native
+def _steps(
+    words: Any, bases: Any, at: int, count: int, channel: int, place: int, source: int, goal: int, n: int
+) -> None:
+    """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data."""
+    if count == 0 and source != goal:
+        copied(source, goal, 4 * n)
+    for _ in range(count):
+        function, kind = words[at], words[at + 1]
+        operand = _address(words, bases, at + 2)
+        if kind == TENSOR:
+            row_with_row(function, source, operand + 4 * place, goal, n)
+        else:
+            row_with_scalar(function, source, operand + (4 * channel if kind == CHANNEL else 0), goal, n)
+        source = goal
+        at += 4
+
+
+@native
+def _chain(words: Any, bases: Any, w: int, part: int) -> None:
+    source, goal = _address(words, bases, w + _CHAIN.source), _address(words, bases, w + _CHAIN.goal)
+    channels, places, count = words[w + _CHAIN.channels], words[w + _CHAIN.places], words[w + _CHAIN.count]
+    first = part * words[w + _CHAIN.rows_each]
+    for row in range(first, min(first + words[w + _CHAIN.rows_each], words[w + _CHAIN.rows])):
+        for start in range(0, places, _BLOCK):
+            at = row * places + start
+            n = min(_BLOCK, places - start)
+            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n)
+
+
+# ---- Copies -----------------------------------------------------------------------------------
+
+
+@native
+def _strided(source: Any, first: int, step: int, goal: Any, at: int, n: int) -> None:
+    """goal[at + k] = source[first + k * step]"""
+    if step == 2:
+        for k in range(n):
+            goal[at + k] = source[first + 2 * k]
+    else:
+        for k in range(n):
+            goal[at + k] = source[first + k * step]
+
+
+@native
+def _pad(words: Any, bases: Any, w: int, part: int) -> None:
+    """Planes between zeros, split by position modulo the strides."""
+    height, width = words[w + _PAD.height], words[w + _PAD.width]
+    top, left, s, t = words[w + _PAD.top], words[w + _PAD.left], words[w + _PAD.split_high], words[w + _PAD.split_wide]
+    high, wide = words[w + _PAD.high], words[w + _PAD.wide]
+    source = floats(_address(words, bases, w + _PAD.source))
+    goal = floats(_address(words, bases, w + _PAD.goal))
+    first = part * words[w + _PAD.planes_each]
+    for plane in range(first, min(first + words[w + _PAD.planes_each], words[w + _PAD.planes])):
+        for a in range(s):
+            for b in range(t):
+                low = max(0, -((b - left) // t))  # the first j with j * t + b - left >= 0
+                past = max(low, min(wide, (width - 1 - b + left) // t + 1))
+                for i in range(high):
+                    y = i * s + a - top
+                    at = (((plane * s + a) * t + b) * high + i) * wide
+                    if y < 0 or y >= height:
+                        for j in range(wide):
+                            goal[at + j] = 0.0
+                        continue
+                    for j in range(low):
+                        goal[at + j] = 0.0
+                    begin = (plane * height + y) * width + low * t + b - left
+                    if t == 1:
+                        for j in range(past - low):
+                            goal[at + low + j] = source[begin + j]
+                    else:
+                        _strided(source, begin, t, goal, at + low, past - low)
+                    for j in range(past, wide):
+                        goal[at + j] = 0.0
+
+
+@native
+def _copy(words: Any, bases: Any, w: int, part: int) -> None:
+    """Rows of d elements, along three axes and the parts."""
+    source = _address(words, bases, w + _COPY.source) + 4 * part * words[w + _COPY.from_outer]
+    goal = _address(words, bases, w + _COPY.goal) + 4 * part * words[w + _COPY.to_outer]
+    d, step, pace = words[w + _COPY.d], words[w + _COPY.from_d], words[w + _COPY.to_d]
+    for a in range(words[w + _COPY.a]):
+        for b in range(words[w + _COPY.b]):
+            for c in range(words[w + _COPY.c]):
+                x = source + 4 * (
+                    a * words[w + _COPY.from_a] + b * words[w + _COPY.from_b] + c * words[w + _COPY.from_c]
+                )
+                y = goal + 4 * (a * words[w + _COPY.to_a] + b * words[w + _COPY.to_b] + c * words[w + _COPY.to_c])
+                if step == 1 and pace == 1:
+                    copied(x, y, 4 * d)
+                else:
+                    taken, put = floats(x), floats(y)
+                    for k in range(d):
+                        put[k * pace] = taken[k * step]
+
+
+# ---- Products ---------------------------------------------------------------------------------
+
+
+@native
+def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """A block of columns of a band of rows: products of packed kernels with shifted data, then the steps of a chain.
+
+    Columns are positions in rows of `wide` elements, of which the first `width` are kept.
+    """
+    each, terms, places = words[w + _CONVOLUTION.each], words[w + _CONVOLUTION.terms], words[w + _CONVOLUTION.places]
+    block, band, depth = words[w + _CONVOLUTION.block], words[w + _CONVOLUTION.band], words[w + _CONVOLUTION.depth]
+    wide, width, positions = (
+        words[w + _CONVOLUTION.wide],
+        words[w + _CONVOLUTION.width],
+        words[w + _CONVOLUTION.positions],
+    )
+    family, groups = words[w + _CONVOLUTION.family], words[w + _CONVOLUTION.groups]
+    groups_each, count = words[w + _CONVOLUTION.groups_each], words[w + _CONVOLUTION.count]
+    blocks, bands = words[w + _CONVOLUTION.blocks], words[w + _CONVOLUTION.bands]
+    start = part % blocks * block
+    rest = part // blocks
+    low = rest % bands * band
+    rest //= bands
+    some = (groups + groups_each - 1) // groups_each
+    image = rest // some
+    group = rest % some * groups_each
+    n = min(block, places - start)
+    high = min(low + band, each)
+    pitch = 4 * ((n + LANES - 1) // LANES * LANES + LANES)
+    packed = (each + family - 1) // family * family * terms * 4
+    offsets = _address(words, bases, w + _CONVOLUTION.offsets)
+    data = _address(words, bases, w + _CONVOLUTION.source) + image * words[w + _CONVOLUTION.image_bytes] + 4 * start
+    goal = _address(words, bases, w + _CONVOLUTION.goal)
+    matrices = _address(words, bases, w + _CONVOLUTION.kernels)
+    for g in range(group, min(group + groups_each, groups)):
+        source = data + g * words[w + _CONVOLUTION.group_bytes]
+        kernels = matrices + g * packed + low * terms * 4
+        for first in range(0, terms, depth):
+            _products(
+                kernels + first * family * 4, source, offsets + 8 * first, terms, min(depth, terms - first), scratch,
+                pitch, n, high - low, family, first == 0,
+            )  # fmt: skip
+        for m in range(low, high):
+            channel = g * each + m
+            row = (image * groups * each + channel) * positions
+            sums = scratch + (m - low) * pitch
+            if wide == width:
+                at = row + start
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n)
+                continue
+            y = start // wide
+            x = start - y * wide
+            at = row + y * width + min(x, width)
+            begin = at
+            k = 0
+            while k < n:
+                length = min(width - x, n - k)
+                if length > 0:
+                    copied(sums + 4 * k, goal + 4 * at, 4 * length)
+                    at += length
+                k += wide - x
+                x = 0
+            if at > begin:
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, goal + 4 * begin, goal + 4 * begin,
+                       at - begin)  # fmt: skip
+
+
+@native
+def _products(
+    kernels: int, source: int, offsets: int, terms: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int,
+    first: bool,
+) -> None:  # fmt: skip
+    start = 0
+    begin = 1 if first else 0
+    while start < n:
+        left = n - start
+        columns = source + 4 * start
+        into = goal + 4 * start
+        if family == 1:
+            if left > LANES:
+                _fours(kernels, columns, offsets, k, into, pitch, begin)
+                start += 4 * LANES
+            else:
+                _single(kernels, columns, offsets, k, into, pitch, begin)
+                start += LANES
+        elif left > 2 * LANES:
+            for m in range(0, rows, ROWS):
+                _three(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
+            start += 3 * LANES
+        elif left > LANES:
+            for m in range(0, rows, ROWS):
+                _two(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
+            start += 2 * LANES
+        else:
+            for m in range(0, rows, ROWS):
+                _one(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
+            start += LANES
+
+
+@native
+def _dots(words: Any, bases: Any, w: int, part: int) -> None:
+    """Products of one row with rows of a matrix."""
+    terms, count, size = words[w + _DOTS.terms], words[w + _DOTS.count], words[w + _DOTS.rows_each]
+    source, kernels = _address(words, bases, w + _DOTS.source), _address(words, bases, w + _DOTS.kernels)
+    address = _address(words, bases, w + _DOTS.goal)
+    goal = floats(address)
+    first = part * size
+    last = min(first + size, words[w + _DOTS.rows])
+    for row in range(first, last):
+        goal[row] = dot(kernels + 4 * row * terms, source, terms)
+    at = address + 4 * first
+    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first)
+
+
+# ---- Pooling and normalization ----------------------------------------------------------------
+
+
+@native
+def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order."""
+    height, width, high, wide = (
+        words[w + _POOL.height],
+        words[w + _POOL.width],
+        words[w + _POOL.high],
+        words[w + _POOL.wide],
+    )
+    s, t, top, left = (
+        words[w + _POOL.step_down],
+        words[w + _POOL.step_across],
+        words[w + _POOL.top],
+        words[w + _POOL.left],
+    )
+    far_down, far_across, mean = words[w + _POOL.far_down], words[w + _POOL.far_across], words[w + _POOL.mean]
+    source, goal = _address(words, bases, w + _POOL.source), _address(words, bases, w + _POOL.goal)
+    counts = _address(words, bases, w + _POOL.counts)
+    elements, thinned = floats(source), floats(scratch)
+    function = ADD if mean else GREATEST
+    begin = -0.0 if mean else -math.inf
+    first = part * words[w + _POOL.planes_each]
+    for plane in range(first, min(first + words[w + _POOL.planes_each], words[w + _POOL.planes])):
+        for i in range(high):
+            out = goal + 4 * (plane * high + i) * wide
+            line = floats(out)
+            for j in range(wide):
+                line[j] = begin
+            for a in range(words[w + _POOL.down]):
+                y = i * s + a * far_down - top
+                if y < 0 or y >= height:
+                    continue
+                row = (plane * height + y) * width
+                for b in range(words[w + _POOL.across]):
+                    shift = b * far_across - left
+                    low = max(0, -(shift // t))
+                    past = max(low, min(wide, (width - 1 - shift) // t + 1))
+                    at = source + 4 * (row + low * t + shift)
+                    if t > 1:
+                        _strided(elements, row + low * t + shift, t, thinned, 0, past - low)
+                        at = scratch
+                    row_with_row(function, out + 4 * low, at, out + 4 * low, past - low)
+            if mean:
+                row_with_row(DIVIDE, out, counts + 4 * i * wide, out, wide)
+
+
+@native
+def _mean(words: Any, bases: Any, w: int, part: int) -> None:
+    """The mean of each plane."""
+    places = words[w + _MEAN.places]
+    source = _address(words, bases, w + _MEAN.source)
+    goal = floats(_address(words, bases, w + _MEAN.goal))
+    count = floats(_address(words, bases, w + _MEAN.divisor))[0]
+    first = part * words[w + _MEAN.planes_each]
+    for plane in range(first, min(first + words[w + _MEAN.planes_each], words[w + _MEAN.planes])):
+        goal[plane] = total(source + 4 * plane * places, places) / count
+
+
+@native
+def _lrn(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """x / (addend + factor * sum) ** exponent: the sum of the squares of channels nearby."""
+    channels, places, size = words[w + _LRN.channels], words[w + _LRN.places], words[w + _LRN.size]
+    before, block = words[w + _LRN.before], words[w + _LRN.places_each]
+    x = floats(_address(words, bases, w + _LRN.source))
+    goal = floats(_address(words, bases, w + _LRN.goal))
+    factor = floats(_address(words, bases, w + _LRN.factor))[0]
+    addend = floats(_address(words, bases, w + _LRN.addend))[0]
+    exponent = floats(_address(words, bases, w + _LRN.exponent))[0]
+    parts = (places + block - 1) // block
+    image, start = part // parts, part % parts * block
+    n = min(block, places - start)
+    sums = floats(scratch)
+    for channel in range(channels):
+        for k in range(n):
+            sums[k] = 0.0
+        for other in range(max(0, channel - before), min(channels, channel - before + size)):
+            at = (image * channels + other) * places + start
+            for k in range(n):
+                sums[k] += x[at + k] * x[at + k]
+        at = (image * channels + channel) * places + start
+        if exponent == 0.75:
+            for k in range(n):
+                root = math.sqrt(float(addend + factor * sums[k]))
+                goal[at + k] = x[at + k] / numba.float32(root * math.sqrt(root))
+        else:
+            for k in range(n):
+                goal[at + k] = x[at + k] / numba.float32(math.pow(float(addend + factor * sums[k]), float(exponent)))
+
+
+# ---- All of them ------------------------------------------------------------------------------
+
+
+def execute(listed: int, begins: int, count: int, based: int, counters: int, scratch: int) -> None:
+    """Runs the operations in their order, together with any number of threads that call this at the same time.
+
+    listed, begins, based: the addresses of the words, of the places where the operations begin, of the bases.
+    counters: the address of two integers for each operation, 64 bytes apart, which were 0: the parts that are taken,
+    and those that are done. scratch: memory of this thread alone.
+    """
+    words, starts, bases = integers(listed), integers(begins), integers(based)
+    for number in range(count):
+        w = starts[number]
+        code, parts = words[w], words[w + 1]
+        taken = counters + 128 * number
+        done = taken + 64
+        while True:
+            part = counted(taken)
+            if part >= parts:
+                break
+            if code == CONVOLUTION:
+                _convolution(words, bases, w, part, scratch)
+            elif code == CHAIN:
+                _chain(words, bases, w, part)
+            elif code == PAD:
+                _pad(words, bases, w, part)
+            elif code == COPY:
+                _copy(words, bases, w, part)
+            elif code == POOL:
+                _pool(words, bases, w, part, scratch)
+            elif code == DOTS:
+                _dots(words, bases, w, part)
+            elif code == MEAN:
+                _mean(words, bases, w, part)
+            elif code == LRN:
+                _lrn(words, bases, w, part, scratch)
+            counted(done)
+        looks = 0
+        while seen(done) < parts:
+            looks += 1
+            if looks > _PATIENCE:
+                yielded()
+            else:
+                paused()

@@ -1,0 +1,303 @@
+"""Vector instructions, atomic counters and raw memory for functions that Numba compiles.
+
+Every address is an integer. Loops are written as LLVM code here, since they must be vectors whatever the compiler can
+prove of two addresses. An operation on elements is rounded once, in the order that is written; products in sums
+are fused with the addition (FMA), as BLAS does, which the bound on sums in any order covers.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from inspect import Parameter, Signature
+from typing import Any, Final
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from .processor import LANES
+
+I32, I64, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
+
+
+def _function(result: Any, count: int, build: Callable[[Any, Sequence[Any]], Any]) -> Any:
+    """A function of `count` integers, for code that Numba compiles."""
+
+    def typed(_context: Any, *arguments: Any) -> Any:
+        signature = result(*[types.int64] * count)
+
+        def code(context: Any, builder: Any, _signature: Any, values: Sequence[Any]) -> Any:
+            given = build(builder, values)
+            return context.get_dummy_value() if given is None else given
+
+        return signature, code
+
+    names = ("context", *(f"x{k}" for k in range(count)))
+    shown: Any = typed
+    shown.__signature__ = Signature([Parameter(it, Parameter.POSITIONAL_OR_KEYWORD) for it in names])
+    return shown
+
+
+def _integer(value: int) -> Any:
+    return ir.Constant(I64, value)
+
+
+def _pointer(builder: Any, address: Any, of: Any) -> Any:
+    return builder.inttoptr(address, of.as_pointer())
+
+
+def _vector(of: int = LANES) -> Any:
+    return ir.VectorType(FLOAT, of)
+
+
+def _splat(builder: Any, value: Any, vector: Any) -> Any:
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, value, ir.Constant(I32, 0))
+    return builder.shuffle_vector(first, undefined, ir.Constant(ir.VectorType(I32, vector.count), None))
+
+
+def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
+    of = a.type
+    name = f"llvm.fma.v{of.count}f32" if isinstance(of, ir.VectorType) else "llvm.fma.f32"
+    return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(of, [of] * 3), name), [a, b, c])
+
+
+def _negative_zero(of: Any) -> Any:
+    """What a sum starts with: added to a first term it leaves that as it is, also where it is a zero."""
+    zero = ir.Constant(FLOAT, -0.0)
+    return ir.Constant(of, [zero] * of.count) if isinstance(of, ir.VectorType) else zero
+
+
+# ---- Products ---------------------------------------------------------------------------------
+
+
+def block_product(rows: int, vectors: int) -> Any:
+    """f(a, b, offsets, k, c, pitch, first): the product of `rows` rows with `vectors` vectors of columns.
+
+    a: for each l < k the elements of the rows, packed; b + offsets[l]: the elements of the columns. The sums are
+    written to the rows of c, which lie `pitch` bytes apart, or with first = 0 added to them.
+    """
+
+    def build(builder: Any, values: Sequence[Any]) -> None:
+        a, b, offsets, k, c, pitch, first = values
+        vector = _vector()
+        before = builder.block
+        loop, store, add, end = (builder.append_basic_block(name) for name in ("terms", "store", "add", "end"))
+        left, steps = _pointer(builder, a, FLOAT), _pointer(builder, offsets, I64)
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        term = builder.phi(I64)
+        term.add_incoming(_integer(0), before)
+        sums = [builder.phi(vector) for _ in range(rows * vectors)]
+        at = _pointer(builder, builder.add(b, builder.load(builder.gep(steps, [term]))), FLOAT)
+        columns = [
+            builder.load(builder.bitcast(builder.gep(at, [_integer(v * LANES)]), vector.as_pointer()), align=4)
+            for v in range(vectors)
+        ]
+        start = builder.mul(term, _integer(rows))
+        fresh = []
+        for r in range(rows):
+            factor = _splat(builder, builder.load(builder.gep(left, [builder.add(start, _integer(r))])), vector)
+            fresh += [_fma(builder, factor, columns[v], sums[r * vectors + v]) for v in range(vectors)]
+        following = builder.add(term, _integer(1))
+        term.add_incoming(following, loop)
+        for total, new in zip(sums, fresh, strict=True):
+            total.add_incoming(_negative_zero(vector), before)
+            total.add_incoming(new, loop)
+        done = builder.append_basic_block("done")
+        builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
+        builder.position_at_end(done)
+        goals = [
+            _pointer(
+                builder, builder.add(builder.add(c, builder.mul(pitch, _integer(r))), _integer(4 * v * LANES)), vector
+            )
+            for r in range(rows)
+            for v in range(vectors)
+        ]
+        builder.cbranch(builder.icmp_signed("!=", first, _integer(0)), store, add)
+        builder.position_at_end(store)
+        for goal, new in zip(goals, fresh, strict=True):
+            builder.store(new, goal, align=4)
+        builder.branch(end)
+        builder.position_at_end(add)
+        for goal, new in zip(goals, fresh, strict=True):
+            builder.store(builder.fadd(builder.load(goal, align=4), new), goal, align=4)
+        builder.branch(end)
+        builder.position_at_end(end)
+
+    return intrinsic(_function(types.void, 7, build))
+
+
+def _summed(term: Callable[[Any, Sequence[Any], Any], Any], operands: int) -> Any:
+    """f(*addresses, count): the sum of `term(builder, elements, total)` over rows of floats, four vectors at once."""
+    unroll = 4
+
+    def build(builder: Any, values: Sequence[Any]) -> Any:
+        *addresses, count = values
+        vector = _vector()
+        pointers = [_pointer(builder, it, FLOAT) for it in addresses]
+        step = LANES * unroll
+        totals = [cgutils.alloca_once_value(builder, _negative_zero(vector)) for _ in range(unroll)]
+        whole = builder.mul(builder.udiv(count, _integer(step)), _integer(step))
+        with cgutils.for_range_slice(builder, _integer(0), whole, _integer(step), I64) as (at, _):
+            for k, total in enumerate(totals):
+                place = builder.add(at, _integer(k * LANES))
+                loaded = [
+                    builder.load(builder.bitcast(builder.gep(p, [place]), vector.as_pointer()), align=4)
+                    for p in pointers
+                ]
+                builder.store(term(builder, loaded, builder.load(total)), total)
+        rest = cgutils.alloca_once_value(builder, _negative_zero(FLOAT))
+        with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
+            loaded = [builder.load(builder.gep(p, [at])) for p in pointers]
+            builder.store(term(builder, loaded, builder.load(rest)), rest)
+        first, second, third, fourth = (builder.load(it) for it in totals)
+        both = builder.fadd(builder.fadd(first, second), builder.fadd(third, fourth))
+        width = LANES
+        while width > 1:
+            width //= 2
+            halves = [
+                builder.shuffle_vector(
+                    both,
+                    both,
+                    ir.Constant(ir.VectorType(I32, width), [ir.Constant(I32, k + low) for k in range(width)]),
+                )
+                for low in (0, width)
+            ]
+            both = builder.fadd(*halves)
+        return builder.fadd(builder.extract_element(both, ir.Constant(I32, 0)), builder.load(rest))
+
+    return intrinsic(_function(types.float32, operands + 1, build))
+
+
+dot: Final = _summed(lambda builder, pair, total: _fma(builder, pair[0], pair[1], total), 2)
+"""dot(a, b, count): the sum of the products of two rows of floats."""
+total: Final = _summed(lambda builder, one, sum_so_far: builder.fadd(sum_so_far, one[0]), 1)
+"""total(a, count): the sum of a row of floats."""
+
+
+# ---- Element by element -----------------------------------------------------------------------
+
+
+def _least(builder: Any, x: Any, bound: Any) -> Any:
+    return builder.select(builder.fcmp_ordered("<", x, bound), bound, x)
+
+
+def _most(builder: Any, x: Any, bound: Any) -> Any:
+    return builder.select(builder.fcmp_ordered(">", x, bound), bound, x)
+
+
+def _greatest(builder: Any, x: Any, y: Any) -> Any:
+    better = builder.or_(builder.fcmp_ordered(">", y, x), builder.fcmp_unordered("uno", y, y))
+    return builder.select(better, y, x)
+
+
+ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST, AT_MOST, GREATEST = range(9)
+_BODIES: Final[Sequence[Callable[[Any, Any, Any], Any]]] = (
+    lambda builder, x, y: builder.fadd(x, y),
+    lambda builder, x, y: builder.fsub(x, y),
+    lambda builder, x, y: builder.fmul(x, y),
+    lambda builder, x, y: builder.fdiv(x, y),
+    lambda builder, x, y: builder.fsub(y, x),
+    lambda builder, x, y: builder.fdiv(y, x),
+    _least,
+    _most,
+    _greatest,
+)
+
+
+def _elementwise(beside: bool) -> Any:
+    def build(builder: Any, values: Sequence[Any]) -> None:
+        function, x, y, out, count = values
+        vector = _vector()
+        sources, goal = _pointer(builder, x, FLOAT), _pointer(builder, out, FLOAT)
+        others = _pointer(builder, y, FLOAT)
+        whole = builder.mul(builder.udiv(count, _integer(LANES)), _integer(LANES))
+        end = builder.append_basic_block("end")
+        switch = builder.switch(function, end)
+        for code, body in enumerate(_BODIES):
+            block = builder.append_basic_block(f"function{code}")
+            switch.add_case(_integer(code), block)
+            builder.position_at_end(block)
+            scalar = None if beside else builder.load(others)
+            for of, step, first, last in ((vector, LANES, _integer(0), whole), (FLOAT, 1, whole, count)):
+                fixed = None if scalar is None else scalar if of is FLOAT else _splat(builder, scalar, vector)
+                with cgutils.for_range_slice(builder, first, last, _integer(step), I64) as (at, _):
+                    places = [builder.bitcast(builder.gep(p, [at]), of.as_pointer()) for p in (sources, others, goal)]
+                    left = builder.load(places[0], align=4)
+                    right = builder.load(places[1], align=4) if fixed is None else fixed
+                    builder.store(body(builder, left, right), places[2], align=4)
+            builder.branch(end)
+        builder.position_at_end(end)
+
+    return intrinsic(_function(types.void, 5, build))
+
+
+row_with_row: Final = _elementwise(True)
+"""row_with_row(function, x, y, out, count): a function of two rows of floats; `out` may be one of them."""
+row_with_scalar: Final = _elementwise(False)
+"""row_with_scalar(function, x, y, out, count): a function of a row of floats and the float at y."""
+
+
+def _copied(builder: Any, values: Sequence[Any]) -> None:
+    source, goal, size = values
+    byte = ir.IntType(8)
+    cgutils.raw_memcpy(builder, _pointer(builder, goal, byte), _pointer(builder, source, byte), size, 1)
+
+
+copied: Final = intrinsic(_function(types.void, 3, _copied))
+"""copied(source, goal, size): copies bytes."""
+
+
+floats: Final = intrinsic(
+    _function(types.CPointer(types.float32), 1, lambda builder, at: _pointer(builder, at[0], FLOAT))
+)
+"""floats(address): the floats there, to be indexed."""
+
+
+integers: Final = intrinsic(
+    _function(types.CPointer(types.int64), 1, lambda builder, at: _pointer(builder, at[0], I64))
+)
+"""integers(address): the integers there, to be indexed."""
+
+
+# ---- Threads ----------------------------------------------------------------------------------
+
+
+def _counted(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.atomic_rmw("add", _pointer(builder, values[0], I64), _integer(1), "acq_rel")
+
+
+counted: Final = intrinsic(_function(types.int64, 1, _counted))
+"""counted(counter): adds 1 to the integer at an address, for all threads; gives what it was."""
+
+
+def _seen(builder: Any, values: Sequence[Any]) -> Any:
+    return builder.load_atomic(_pointer(builder, values[0], I64), "acquire", 8)
+
+
+seen: Final = intrinsic(_function(types.int64, 1, _seen))
+"""seen(counter): the integer at an address, with all that other threads wrote before they counted."""
+
+
+def _paused(builder: Any, _values: Sequence[Any]) -> Any:
+    if llvm.get_process_triple().startswith(("x86_64", "i386", "i686")):
+        name = "llvm.x86.sse2.pause"
+        builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), []), name), [])
+
+
+paused: Final = intrinsic(_function(types.void, 0, _paused))
+"""paused(): a moment's rest in a loop that waits."""
+
+
+def _yielded(builder: Any, _values: Sequence[Any]) -> Any:
+    if os.name == "posix":
+        function = ir.FunctionType(I32, [])
+        builder.call(cgutils.get_or_insert_function(builder.module, function, "sched_yield"), [])
+
+
+yielded: Final = intrinsic(_function(types.void, 0, _yielded))
+"""yielded(): lets other threads run, where the system offers that."""

@@ -1,0 +1,217 @@
+"""Native code: the bits of NumPy's kernels where every operation is rounded in the order that is written, elsewhere
+what the specification allows; the nodes that it takes; many threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import onnx.parser
+import pytest
+from sonnx.semantics.runtimes.fastpath import RunError, Session
+from sonnx.spec.cli import run
+from tables import table
+
+pytest.importorskip("numba", reason="native code needs the extra [jit]")
+from sonnx.semantics.runtimes.fastpath.jit import provider
+
+Arrays = dict[str, Any]
+NAME = "NumbaExecutionProvider"
+C = 6
+
+
+def _model(
+    body: str, inputs: str = "float[N, 6, H, W] x", outputs: str = "float y", opset: int = 15
+) -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({inputs}) => ({outputs}) {{ {body} }}'
+    made = onnx.parser.parse_model(text)
+    for it in made.graph.output:
+        it.type.tensor_type.ClearField("shape")
+    read = {name for node in made.graph.node for name in node.input}
+    read -= {name for node in made.graph.node for name in node.output} | {it.name for it in made.graph.input}
+    made.graph.initializer.extend(onnx.numpy_helper.from_array(v, k) for k, v in _stored().items() if k in read)
+    return made
+
+
+def _stored() -> Arrays:
+    rng = np.random.default_rng(3)
+    shapes = {
+        "w": (8, C, 3, 3), "wide": (20, C, 1, 1), "one": (C, C, 1, 1), "each": (C, 1, 3, 3), "two": (2 * C, 1, 3, 3),
+        "halves": (10, 3, 3, 2), "v": (C,), "m": (C,), "s": (C,), "b": (C,), "b8": (8,), "line": (4, C, 3),
+        "matrix": (9, 24), "turned": (24, 9), "nine": (9,),
+    }  # fmt: skip
+    found = {name: rng.uniform(0.5, 2, shape) * rng.choice([-1, 1], shape) for name, shape in shapes.items()}
+    found["v"] = np.abs(found["v"])
+    found |= {"col": rng.standard_normal((C, 1, 1)), "row": rng.standard_normal((1, C, 1, 1)), "k": np.array(3.0)}
+    floats = {name: value.astype(np.float32) for name, value in found.items()}
+    return floats | {"flat": np.array([0, -1], np.int64), "apart": np.array([0, 2, 3, -1, 1], np.int64)}
+
+
+def _x(shape: tuple[int, ...] = (2, C, 7, 5), special: bool = True) -> Any:
+    """Data with every special value, or with none."""
+    x = np.random.default_rng(len(shape)).standard_normal(shape).astype(np.float32)
+    if special:
+        x.reshape(-1)[: 4 * 11 : 4] = [np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-45, -1e-45, 3e38, -3e38, 0.0, -0.0]
+    return x
+
+
+def _run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> list[Any]:
+    """The outputs of native code, twice the same; that it ran is checked."""
+    ran = []
+    monkeypatch.setattr(provider, "_run", lambda *given, run=provider._run: ran.append(1) or run(*given))
+    session = Session(model, [NAME])
+    first, second = session.run(None, inputs), session.run(None, inputs)
+    assert len(ran) == 2
+    assert [_bits(it) for it in first] == [_bits(it) for it in second]
+    assert session.partitioning.refusals == ()
+    assert {it.provider for it in session.partitioning.assignments} <= {"", NAME}
+    return first
+
+
+def _bits(value: Any) -> tuple[Any, ...]:
+    return value.dtype, value.shape, np.where(np.isnan(value), np.float32(np.nan), value).tobytes()
+
+
+EXACT = (
+    "y = Relu(x)",
+    "a = Mul(x, col) b = Sub(k, a) c = Div(b, row) y = Add(c, x)",
+    "n = BatchNormalization(x, s, b, m, v) a = Relu(n) y = Mul(a, n)",
+    "a = Div(row, x) y = Sub(col, a)",
+    "a = Relu(x) y = Sum(x, a)",
+    "y = MaxPool<kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]>(x)",
+    "y = MaxPool<kernel_shape = [2, 2], dilations = [2, 3], ceil_mode = 1>(x)",
+    "y = MaxPool<kernel_shape = [3, 3], strides = [3, 2], auto_pad = 'SAME_UPPER'>(x)",
+    "a = Relu(x) y = Concat<axis = 1>(x, a, x)",
+    "a = Relu(x) b = Mul(x, k) c = Concat<axis = 1>(a, b) d = Relu(c) y = Concat<axis = 1>(c, d)",
+    "y = Concat<axis = -1>(x, x)",
+    "y = Transpose<perm = [0, 2, 1, 3]>(x)",
+    "y = Transpose<perm = [3, 0, 2, 1]>(x)",
+    "a = Reshape(x, apart) b = Transpose<perm = [0, 2, 1, 3, 4]>(a) y = Flatten<axis = 2>(b)",
+    "a = Flatten(x) b = Relu(a) y = Identity(b)",
+    "a, t = Dropout(x) y = Relu(a)",
+)
+
+
+@table("body", EXACT)
+def test_where_the_order_is_the_same_the_bits_are_those_of_numpy(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = body.replace("'", '"')
+    for shape in ((2, C, 7, 5), (1, C, 40, 33), (1, C, 3, 4)):
+        x = _x(shape)
+        model = _model(body)
+        (expected,) = Session(model).run(None, {"x": x})
+        (found,) = _run(model, monkeypatch, x=x)
+        assert _bits(found) == _bits(expected), shape
+
+
+def test_a_product_and_a_sum_are_rounded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full((1, C, 4, 17), 1 + 2.0**-12, np.float32)
+    exact = np.float32(np.float64(x[0, 0, 0, 0]) ** 2 - (1 + 2.0**-11))
+    model = _model("p = Mul(x, z) y = Sub(p, c)", ", ".join(f"float[N, 6, H, W] {it}" for it in "xzc"))
+    (found,) = _run(model, monkeypatch, x=x, z=x, c=np.full_like(x, 1 + 2.0**-11))
+    assert exact != 0  # what a fused operation would give
+    assert not found.any()
+
+
+BOUNDED = {
+    "padded": "c = Conv<pads = [1, 1, 1, 1]>(x, w, b8) y = Relu(c)",
+    "strided": "y = Conv<strides = [2, 3], pads = [0, 2, 1, 1]>(x, w)",
+    "dilated": "y = Conv<dilations = [2, 1], pads = [2, 0, 2, 1]>(x, w)",
+    "pointwise": "a = Relu(x) c = Conv(a, wide) d = Conv<strides = [2, 2]>(a, one) y = Concat<axis = 0>(d, d)",
+    "by channels": "c = Conv<group = 6, pads = [1, 1, 1, 1]>(x, each) y = Conv<group = 6, strides = [2, 2]>(c, two)",
+    "by groups": "y = Conv<group = 2, pads = [1, 1, 1, 0]>(x, halves)",
+    "a chain behind": "c = Conv(x, one) n = BatchNormalization(c, s, b, m, v) f = Sum(n, x) y = Relu(f)",
+    "means": "p = AveragePool<kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]>(x)"
+    " y = GlobalAveragePool(p)",
+    "means with padding": "y = AveragePool<kernel_shape = [2, 3], pads = [1, 1, 0, 1], count_include_pad = 1>(x)",
+    "responses": "a = LRN<size = 3>(x) y = LRN<size = 4, alpha = 0.5, beta = 0.6, bias = 2.0>(a)",
+    "one row": "g = GlobalAveragePool(x) f = Flatten(g) y = Relu(f)",
+}
+
+
+@table("name", BOUNDED)
+def test_elsewhere_the_results_are_within_the_bound(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = _model(BOUNDED[name])
+    for number, shape in enumerate(((1, C, 19, 11), (2, C, 6, 5))):
+        x = _x(shape, special=False)
+        _run(model, monkeypatch, x=x)
+        onnx.save(model, tmp_path / "model.onnx")
+        np.save(tmp_path / "x.npy", x)
+        done = run(["compare", str(tmp_path / "model.onnx"), "--engine", "numba", "--input", f"x={tmp_path / 'x.npy'}"])
+        assert done == 0, (number, capsys.readouterr().out)
+
+
+def test_a_matrix_by_a_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for body in ("y = Gemm<transB = 1>(x, matrix, nine)", "y = Gemm(x, turned)"):
+        model = _model(body, "float[1, 24] x")
+        x = _x((1, 24), special=False)
+        _run(model, monkeypatch, x=x)
+        onnx.save(model, tmp_path / "model.onnx")
+        np.save(tmp_path / "x.npy", x)
+        path = str(tmp_path / "model.onnx")
+        assert run(["compare", path, "--engine", "numba", "--input", f"x={tmp_path / 'x.npy'}"]) == 0
+
+
+def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full((1, C, 5, 18), -0.0, np.float32)
+    model = _model("y = Conv(x, one)")
+    model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ones((C, C, 1, 1), np.float32), "one"))
+    (found,) = _run(model, monkeypatch, x=x)
+    assert np.signbit(found).all()
+
+
+def _who(model: onnx.ModelProto) -> dict[str, str]:
+    session = Session(model, [NAME])
+    nodes = session.model.nodes
+    return {nodes[n].op_type: it.provider for it in session.partitioning.assignments for n in it.nodes}
+
+
+def test_nodes_that_it_lacks_are_left() -> None:
+    numpy = "NumpyExecutionProvider"
+    assert _who(_model("a = Relu(x) b = Erf(a) y = Relu(b)")) == {"Relu": NAME, "Erf": numpy}
+    for element in ("double", "float16", "bfloat16"):
+        assert set(_who(_model("y = Relu(x)", f"{element}[N, 6] x", f"{element} y")).values()) == {numpy}
+    assert _who(_model("y = Conv(x, z)", "float[1, 6, 9, 9] x, float[3, 6, 2, 2] z")) == {"Conv": numpy}
+    indices = _model("y, i = MaxPool<kernel_shape = [2, 2]>(x)", outputs="float y, int64 i")
+    assert _who(indices) == {"MaxPool": numpy}
+
+
+def test_no_path_leaves_a_part_and_enters_it_again() -> None:
+    body = "a = Relu(x) b = Erf(a) c = Mul(a, k) d = Add(b, c) e = Erf(x) f = Relu(e) g = Mul(d, f) y = Relu(g)"
+    session = Session(_model(body), [NAME])
+    assert session.partitioning.refusals == ()
+    parts = [len(it.nodes) for it in session.partitioning.assignments if it.provider == NAME]
+    assert parts == [3, 3]  # a, c, f; then d, g, y
+    x = _x()
+    (expected,) = Session(_model(body)).run(None, {"x": x})
+    assert _bits(session.run(None, {"x": x})[0]) == _bits(expected)
+
+
+def test_what_does_not_fit_runs_on_numpy() -> None:
+    model = _model("y = Add(x, z)", "float[N, 6, H, W] x, float[W] z")
+    x, z = _x(), np.arange(5, dtype=np.float32)
+    (expected,) = Session(model).run(None, {"x": x, "z": z})
+    session = Session(model, [NAME])
+    for _ in range(3):
+        assert _bits(session.run(None, {"x": x, "z": z})[0]) == _bits(expected)
+
+
+def test_what_is_not_defined_is_said() -> None:
+    session = Session(_model("a = Relu(x) y = Conv(a, w)"), [NAME])
+    with pytest.raises(RunError, match="the kernel, dilated, fits"):
+        session.run(None, {"x": _x((1, C, 2, 2), special=False)})
+
+
+def test_threads_share_a_session() -> None:
+    body = "c = Conv<pads = [1, 1, 1, 1]>(x, one) d = MaxPool<kernel_shape = [3, 3]>(c) y = Concat<axis = 1>(d, d)"
+    model = _model(body)
+    session = Session(model, [NAME])
+    inputs = [_x((1, C, 33 + k % 2, 40), special=False) + np.float32(k) for k in range(6)]
+    expected = [_bits(session.run(None, {"x": x})[0]) for x in inputs]
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda k: _bits(session.run(None, {"x": inputs[k % 6]})[0]), range(120)))
+    assert all(it == expected[k % 6] for k, it in enumerate(found))
