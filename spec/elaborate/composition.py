@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ..language.syntax import Expr, Keyword, Operator, Statement
 from .schema import Signature, signatures
@@ -71,9 +71,9 @@ def check_compositions(operators: tuple[Operator, ...], ledger: Ledger, given: G
                 ledger.report("apply/recursion", expr.span, name=name, version=version)
 
 
-def applied_names(operator: Operator) -> Iterator[str]:
-    """The operators that a definition applies."""
-    return (str(expr.args[0]) for statement in operator.statements for expr in _applications(statement))
+def applied_names(statements: Iterable[Statement]) -> Iterator[str]:
+    """The operators that statements apply."""
+    return (str(expr.args[0]) for statement in statements for expr in _applications(statement))
 
 
 def _applied(

@@ -41,7 +41,7 @@ def check_operators(
     `transitions`: the names of the rules of the machine. given: operators of a text to which these are added.
     """
     transitions = frozenset(transitions)
-    applied = {name for operator in operators for name in applied_names(operator)}
+    applied = {name for operator in operators for name in applied_names(operator.statements)}
     known = (it for name in given if name in applied for it in given[name])
     for operator in (*known, *operators):
         if "::" in operator.name and operator.name not in signatures():

@@ -24,7 +24,7 @@ from ..language.syntax import (
     TypeVariable,
 )
 from .clauses import check_clauses
-from .composition import check_compositions
+from .composition import applied_names, check_compositions
 from .core import CoreRewrite
 from .declared import declared
 from .operators import check_operator
@@ -77,6 +77,9 @@ def sides(rewrite: Rewrite, ledger: Ledger) -> tuple[Operator, Operator]:
 
 def _check(rewrite: Rewrite, ledger: Ledger, given: Mapping[str, tuple[Operator, ...]]) -> CoreRewrite | None:
     before = len(ledger.errors)
+    for name in applied_names((*rewrite.shared, *rewrite.left, *rewrite.right)):
+        if name in given and not ledger.signatures(name):  # of the text to which the rewrite is added
+            ledger.declared[name] = tuple(declared(it, ledger) for it in given[name])
     check_clauses("rewrite", rewrite.name, rewrite.clauses, rewrite.span, ledger)
     results = {port.name for port in rewrite.outputs}
     for statements in (rewrite.left, rewrite.right):

@@ -62,6 +62,13 @@ def test_a_rule_is_added_once() -> None:
         text_of(PAD.replace("PadOfConv", name))
 
 
+def test_an_added_rule_applies_operators_that_the_text_declares() -> None:
+    """com.microsoft::FusedMatMul has no schema of ONNX: the text that the rule is added to declares it."""
+    rule = own_specification().rewrites["MatMulTransposed"]
+    added = text_of(print_declaration(rule).replace(rule.name, "Added", 1)).rules["Added"]
+    assert added.right.outputs == own_specification().rules[rule.name].right.outputs
+
+
 def test_the_same_rule_is_read_from_what_was_parsed_ahead() -> None:
     for name, rule in own_specification().rules.items():
         assert rule.name == name

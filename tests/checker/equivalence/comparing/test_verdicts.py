@@ -242,7 +242,7 @@ def test_a_difference_that_rounding_explains_refutes_no_equality_over_the_reals(
         return np.full(300, number, F)
 
     one = "g (float[300] x) => (float[300] y) { y = Add(x, w) }"
-    left = model("g (float[300] x) => (float[300] y) { a = Add(x, v) y = Add(a, w) }", v=constant(0.25), w=constant(16))
+    left = model("g (float[300] x) => (float[300] y) { y = Sum(x, v, w) }", v=constant(0.25), w=constant(16))
     right = model(one, w=constant(16.25))
     assert verdict(left, right).verdict is Verdict.DIFFERS
     reals = verdict(left, right, Strength.REALS)
