@@ -218,9 +218,10 @@ def _settled_notes(sides: Sides) -> tuple[str, ...]:
     counts = _settled(sides)
     if not any(counts):
         return ()
+    many = "1 node" if counts[0] == 1 else f"{counts[0]} nodes"
     return (
-        f"{counts[0]} nodes of A and {counts[1]} of B may leave elements open in the text (`arbitrary`, `oneof`); those"
-        " of A and of B are taken one by one to be settled alike, and no two of one model are",
+        f"{many} of A and {counts[1]} of B may leave elements open in the text (`arbitrary`, `oneof`); those of A and"
+        " of B are taken one by one to be settled alike, and no two of one model are",
     )
 
 

@@ -107,6 +107,8 @@ def _arguments(table: Table, a: ApplicationId, b: ApplicationId) -> list[Pair] |
         return said
     if len(one.inputs) != len(other.inputs) or one.outputs != other.outputs:
         return f"{one.name} is given {len(one.inputs)} and {len(other.inputs)} inputs, or other outputs are asked of it"
+    if one.inputs != other.inputs and one.inputs == other.inputs[::-1]:
+        return f"the inputs of {one.name} stand in the other order"
     pairs: list[Pair] = []
     for k, (x, y) in enumerate(zip(one.inputs, other.inputs, strict=True)):
         if (x is None) != (y is None):
