@@ -290,3 +290,13 @@ def test_statistics_that_differ_and_are_rounded_to_one_are_not_equal_over_the_re
     found = compare(small, other, strength=Strength.REALS, rules=trusted, seconds=0.01)
     assert found.verdict is Verdict.UNKNOWN and found.differences
     assert compare(small, same, strength=Strength.REALS, rules=trusted, seconds=0.01).settled
+
+
+def test_operands_that_may_change_places_have_one_order() -> None:
+    text = "g (float[3] x) => (float[3] y) {{ r = Relu(x) {body} y = Add({left}, {right}) }}"
+    one = text.format(body="k = Constant<value_floats = [1.0, 2.0, 3.0]>()", left="r", right="k")
+    other = text.format(body="k = Constant<value_floats = [1.0, 2.0, 3.0]>()", left="k", right="r")
+    for a, b in ((one, other), (other, one)):
+        found = verdict(model(a), model(b))
+        rules = [it.rule for it in found.sides.firings.values()]
+        assert found.verdict is Verdict.EQUAL and rules.count("AddConstantSecond") <= 1
