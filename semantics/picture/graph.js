@@ -538,7 +538,12 @@ const sonnxGraph = (() => {
       place();
       legend();
       whole();
-      if (scale < 0.42 && data.focus) { scale = 0.8; centre(data.focus, 0.8); }
+      if (scale < 0.42 && data.focus) {
+        scale = 0.8;
+        centre(data.focus, 0.8);
+        top = Math.max(0, Math.min(top, h[0] - freeDown() / scale)); // no empty space beside the graph
+        again();
+      }
       draw();
       performance.mark("graph");
     } else again();

@@ -126,12 +126,16 @@ def _inert(data: Data) -> str:
 
 
 def _opened(picture: Picture, made: Sequence[Box]) -> set[int]:
-    """The boxes whose insides are shown at the start: small ones, and those around the focus."""
+    """The boxes whose insides are shown at the start: small ones, those around the focus, and calls where there is
+    nothing else."""
     inside = [0] * len(made)
     for at in range(len(made) - 1, 0, -1):
         inside[made[at].parent] += inside[at] + (made[at].kind is Kind.NODE)
     few = inside[0] <= _MANY if made else False
     opened = {at for at, box in enumerate(made) if box.kind is Kind.BODY or (box.inner and few and inside[at] <= _FEW)}
+    top = {at for at, box in enumerate(made) if at and box.parent == 0 and box.kind in (Kind.NODE, Kind.CALL)}
+    if few and all(made[at].kind is Kind.CALL for at in top):
+        opened |= top
     at = next((at for at, box in enumerate(made) if box.node is not None and box.node == picture.focus), 0)
     while at:
         at = made[at].parent

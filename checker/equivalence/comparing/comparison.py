@@ -9,7 +9,7 @@ does what its nodes say. What is claimed of A and B holds for the inputs that bo
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
@@ -66,7 +66,8 @@ SENTENCES: Final = {
 @dataclass(frozen=True, slots=True)
 class Sides:
     """The two models in one table. pairs: values that are to be equal. unmatched: applications that may get stuck, of A
-    and of B alone."""
+    and of B alone. rounded: pairs of applications to stored tensors, one of each model, that are one value only since a
+    rule over the reals had them evaluated."""
 
     table: Table
     a: Entered
@@ -77,6 +78,7 @@ class Sides:
     firings: Mapping[ApplicationId, Firing]
     strength: Strength
     declared: tuple[str, ...] = ()
+    rounded: tuple[tuple[ApplicationId, ApplicationId], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +191,11 @@ def _proved(
     for strength in (demanded, *sorted(claimed - {demanded, Strength.EXACT})):
         say(f"normal forms, {strength.name.lower()}", 0, 0)
         sides = sided(facts, models, ports, asked, strength)
-        differences = unify(facts.table, [pair for _, pair in sides.pairs])
+        differences = unify(facts.table, [pair for _, pair in sides.pairs], sides.rounded)
         one_sided = any(it for it in sides.unmatched) or bool(sides.declared)
         decisions = decided(sides) if strength is Strength.REALS else ()
         same = all(a == b for _, (a, b) in sides.pairs)
-        if same and not one_sided and not decisions and not ports.apart:
+        if same and not one_sided and not decisions and not ports.apart and not sides.rounded:
             fired = [it.strength for it in sides.firings.values()]
             return sides, differences, max([*fired, _of_open(sides)]), ()
         tried = tried or (sides, differences, None, decisions)
@@ -218,9 +220,10 @@ def _settled_notes(sides: Sides) -> tuple[str, ...]:
     counts = _settled(sides)
     if not any(counts):
         return ()
+    many = "1 node" if counts[0] == 1 else f"{counts[0]} nodes"
     return (
-        f"{counts[0]} nodes of A and {counts[1]} of B may leave elements open in the text (`arbitrary`, `oneof`); those"
-        " of A and of B are taken one by one to be settled alike, and no two of one model are",
+        f"{many} of A and {counts[1]} of B may leave elements open in the text (`arbitrary`, `oneof`); those of A and"
+        " of B are taken one by one to be settled alike, and no two of one model are",
     )
 
 
@@ -248,13 +251,27 @@ def sided(facts: Facts, models: tuple[Model, Model], ports: Interface, rules: Ru
             given[k][port.tensor] = own
     normal = Normalizer(table, facts, strength, rules)
     plain = Normalizer(table, facts, Strength.EXACT, rules) if strength is Strength.ALLOWED else normal
-    a, b = enter(normal, models[0], given[0]), enter(plain, models[1], given[1])
+    a, of_a = enter(normal, models[0], given[0]), normal.rounded
+    normal.rounded = {}
+    b, of_b = enter(plain, models[1], given[1]), plain.rounded
+    shared = [
+        ({_computed(table, it): it for it in of_a[v]}, {_computed(table, it): it for it in of_b[v]})
+        for v in of_a
+        if v in of_b
+    ]
+    rounded = tuple((min(x.values()), min(y.values())) for x, y in shared if x.keys().isdisjoint(y))
     pairs += [(one.name, (a.output(one.tensor), b.output(other.tensor))) for one, other in ports.outputs]
     only = a.executed - b.executed, b.executed - a.executed
     unmatched = tuple(frozenset(it for it in side if facts.may_fail(it)) for side in only)
     declared = _undeclared(facts, ports, (a, b), given)
     fired = {**plain.firings, **normal.firings}
-    return Sides(table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, fired, strength, declared)
+    return Sides(table, a, b, tuple(pairs), (unmatched[0], unmatched[1]), facts, fired, strength, declared, rounded)
+
+
+def _computed(table: Table, number: ApplicationId) -> Hashable:
+    """What an application to stored tensors computes: the same where it stands alone."""
+    it = table.applications[number]
+    return it.operator, it.inputs, table.attributes_key(it.attributes)
 
 
 def _undeclared(

@@ -13,7 +13,7 @@ from sonnx.semantics.model.graph import Attribute, Graph, Model, Node, NodeId, T
 from sonnx.semantics.picture.notes import Mark, Picture, foremost, in_order
 
 from .comparison import SENTENCES, Comparison
-from .report import criterion, makers_of, node_map
+from .report import criterion, makers_of, node_map, readers_of, told
 
 MARKS: Final = (
     Mark("island", "\u2260", "where the two part", "bad"),
@@ -58,17 +58,20 @@ def side_by_side(comparison: Comparison) -> tuple[Model, Picture]:
             leaves = [(it.pair, it.what) for it in comparison.differences.islands]
             leaves += [(it.pair, it.what) for it in comparison.differences.constants]
             for pair, what in leaves:
-                for n in makers_of(side, pair[k]):
+                for n in makers_of(side, pair[k]) or readers_of(side, pair[k]):
                     note(shift + n, "island", what)
     marked = {n: in_order(names, MARKS) for n, names in marks.items()}
     loud = {n for n, names in marked.items() if names[0] in ("island", "requires", "decides")}
+    sentence = criterion(comparison)[1]
     names = [model.files[0].name if model.files else side for model, side in zip(models, "AB", strict=True)]
     sentences = (
         f"{comparison.verdict.name}: {SENTENCES[comparison.verdict]}.",
         f"A is {names[0]}, B is {names[1]}.",
-        criterion(comparison)[1],
+        sentence[:1].upper() + sentence[1:],
     )
-    general = (*comparison.ports.changes, *comparison.notes)
+    witness = () if comparison.witness is None else told(comparison.witness, comparison.demanded)
+    seen = "; ".join(it.removeprefix("witness ").strip() for it in witness)
+    general = (*comparison.ports.changes, *comparison.notes, *([f"witness: {seen}"] if seen else ()))
     focus = foremost(loud, marked, MARKS)
     title = f"{names[0]} and {names[1]}"
     return joined, Picture(

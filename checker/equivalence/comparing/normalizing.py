@@ -70,7 +70,8 @@ def no_rules(_normal: Normalizer, _application: ApplicationId) -> Firing | None:
 class Normalizer:
     """Normal forms over one table. strength: the weakest that a rule may have. firings: by application.
 
-    open: the applications that may leave an element open; drawn: that draw.
+    weak: how many rules that hold over the reals alone are at work. rounded: what was evaluated in their course, by the
+    value it has; numbers that differ may be one after it.
     """
 
     table: Table
@@ -78,6 +79,8 @@ class Normalizer:
     strength: Strength
     rules: Rules = no_rules
     firings: dict[ApplicationId, Firing] = field(default_factory=dict)
+    weak: int = 0
+    rounded: dict[ValueId, set[ApplicationId]] = field(default_factory=dict)
     _normal: dict[ApplicationId, Values] = field(default_factory=dict)
     _depth: int = 0
 
@@ -111,7 +114,13 @@ class Normalizer:
             raise Unsupported(f"the specification does not define {name}-{version}")
         apart = self.table.apart() if may_draw(operator) or leaves_open(operator, asked) else 0
         full = full_attributes(name, version, attributes)
-        return self.normal(self.table.apply(Applied(operator, name, version, full, tuple(inputs), asked, alone=apart)))
+        number = self.table.apply(Applied(operator, name, version, full, tuple(inputs), asked, alone=apart))
+        values = self.normal(number)
+        if self.weak and number in self.firings and self.firings[number].rule == EVALUATED:
+            for value in values:
+                if value is not None:
+                    self.rounded.setdefault(value, set()).add(number)
+        return values
 
     def _evaluated(self, number: ApplicationId) -> Firing | None:
         it = self.table.applications[number]

@@ -84,6 +84,12 @@ def makers_of(side: Entered, value: ValueId) -> tuple[NodeId, ...]:
     return tuple(n for n, node in enumerate(side.model.nodes) if any(t in held for t in node.outputs))
 
 
+def readers_of(side: Entered, value: ValueId) -> tuple[NodeId, ...]:
+    """The nodes of a model that read a value, in normal form."""
+    held = {t for t, v in side.values.items() if v == value}
+    return tuple(n for n, node in enumerate(side.model.nodes) if any(t in held for t in node.inputs))
+
+
 def place(side: Entered, value: ValueId) -> str:
     """A value by a node that gives it, or by the name of a tensor that has it; what it is where no tensor has it."""
     makers = makers_of(side, value)
@@ -289,7 +295,7 @@ def _why(comparison: Comparison) -> list[str]:
             made.append(f"and more: {count} places in all (--format json)")
     search = comparison.search
     if search is not None and search.witness is not None:
-        made += _told(search.witness, comparison.demanded)
+        made += told(search.witness, comparison.demanded)
     elif search is not None:
         reason = f" ({search.reason})" if search.reason else ""
         both = f", both stuck on {search.stuck}" if search.stuck else ""
@@ -298,7 +304,8 @@ def _why(comparison: Comparison) -> list[str]:
     return made
 
 
-def _told(it: Witness, demanded: Strength) -> list[str]:
+def told(it: Witness, demanded: Strength) -> list[str]:
+    """A witness in lines."""
     inputs = ", ".join(f"{name}: {type_text(type_of(value))}" for name, value in it.inputs.items())
     made = [f"witness  {it.label} ({inputs}), run on the machine through both models"]
     if it.stuck != ("", ""):

@@ -94,7 +94,9 @@ class _Rewriting:
                 made = replacement(view, match)
             except Unfit:
                 continue
+            normal.weak += strength is Strength.REALS
             rewritten = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
+            normal.weak -= strength is Strength.REALS
             if rewritten is not None:
                 return Firing(pattern.rule.name, strength, application, rewritten, _facts(match))
         return None

@@ -118,7 +118,7 @@ class Table:
         key = (
             application.name if application.operator is None else (application.name, application.operator.first),
             _control_version(application),
-            self._attributes_key(application.attributes),
+            self.attributes_key(application.attributes),
             application.inputs,
             application.outputs,
             application.bodies,
@@ -154,7 +154,8 @@ class Table:
             self._numbers[node] = len(self.values) - 1
         return self._numbers[node]
 
-    def _attributes_key(self, attributes: Mapping[str, AttributeData]) -> Hashable:
+    def attributes_key(self, attributes: Mapping[str, AttributeData]) -> Hashable:
+        """Attributes as a key: equal where they are the same, bit for bit."""
         return tuple((name, self._datum_key(attributes[name])) for name in sorted(attributes))
 
     def _datum_key(self, item: object) -> Hashable:

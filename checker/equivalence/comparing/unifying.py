@@ -52,22 +52,31 @@ class Differences:
         return bool(self.constants or self.islands)
 
 
-def unify(table: Table, pairs: Iterable[Pair]) -> Differences:
-    """The differences between values of which each pair is to be equal."""
+def unify(
+    table: Table, pairs: Iterable[Pair], applications: Iterable[tuple[ApplicationId, ApplicationId]] = ()
+) -> Differences:
+    """The differences between values of which each pair is to be equal, and between the arguments of applications."""
     constants: list[ConstantDifference] = []
     islands: list[Island] = []
     waiting, seen = list(pairs)[::-1], set[Pair]()
+    for one, other in applications:
+        inner = _arguments(table, one, other)
+        if isinstance(inner, list):
+            waiting += inner
+        else:
+            pair = table.result(one, 0), table.result(other, 0)
+            islands.append(Island(pair, inner, common(table, *pair)))
     while waiting:
         a, b = waiting.pop()
         if a == b or (a, b) in seen:
             continue
         seen.add((a, b))
-        one, other = table.values[a], table.values[b]
-        if isinstance(one, Stored) and isinstance(other, Stored):
-            constants.append(_constant(one.array, other.array, (a, b)))
+        x, y = table.values[a], table.values[b]
+        if isinstance(x, Stored) and isinstance(y, Stored):
+            constants.append(_constant(x.array, y.array, (a, b)))
             continue
-        if isinstance(one, Result) and isinstance(other, Result) and one.position == other.position:
-            inner = _arguments(table, one.application, other.application)
+        if isinstance(x, Result) and isinstance(y, Result) and x.position == y.position:
+            inner = _arguments(table, x.application, y.application)
             if isinstance(inner, list):
                 waiting += inner[::-1]
                 continue
@@ -107,6 +116,8 @@ def _arguments(table: Table, a: ApplicationId, b: ApplicationId) -> list[Pair] |
         return said
     if len(one.inputs) != len(other.inputs) or one.outputs != other.outputs:
         return f"{one.name} is given {len(one.inputs)} and {len(other.inputs)} inputs, or other outputs are asked of it"
+    if one.inputs != other.inputs and one.inputs == other.inputs[::-1]:
+        return f"the inputs of {one.name} stand in the other order"
     pairs: list[Pair] = []
     for k, (x, y) in enumerate(zip(one.inputs, other.inputs, strict=True)):
         if (x is None) != (y is None):
