@@ -42,11 +42,18 @@ SCRIPTS = (
     smt("PartsFollow", Hints(closed=("tidy", "stopped", "well_made", "single", "solves", "unshared", "faithful"))),
     smt("PassesOnRead"),
     smt("NonePassed", Hints(closed=("passes_on", "unshared"))),
+    induction({"by_parts": "StartStays"}),
     smt("NotFed", Hints(closed=("passes_on", "within"))),
     induction(
         {"in_turn": "InTurnHasRun"}, Hints(closed=("may_run", "feeds", "passes_on", "within", "unshared", "covers"))
     ),
     smt("CutsCanBeScheduled"),
     induction({"by_parts": "OnlyOrderlyRuns"}, Hints(introduce=("in_turn",))),
-    smt("PartsAreNotStuck", Hints(closed=("tidy", "stopped", "well_made", "single", "faithful"))),
+    smt("PartIsAble", Hints(closed=("within", "passes_on", "answers"))),
+    smt(
+        "PartsAreNotStuck",
+        Hints(
+            closed=("tidy", "stopped", "well_made", "single", "faithful", "solves", "willing", "may_run", "passes_on")
+        ),
+    ),
 )

@@ -91,7 +91,9 @@ def recorded(session: Session) -> tuple[Recorded, ...]:
 
 def _done(step: Step, folder: Path) -> Recorded:
     if step.file:
-        (folder / step.file).write_text(step.text, encoding="utf-8")
+        target = folder / step.file
+        target.parent.mkdir(exist_ok=True)
+        target.write_text(step.text, encoding="utf-8")
     if not step.command:
         return Recorded(step, "", 0)
     kept = {name: value for name, value in os.environ.items() if name != VARIABLE}

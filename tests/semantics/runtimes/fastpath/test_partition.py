@@ -3,93 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from importlib.metadata import EntryPoint
 from typing import Any
 
 import numpy as np
 import pytest
-from machine_models import graph, node, proto, stored, value
+from machine_models import graph, node, value
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.runtimes.fastpath import RunError, Session, providers
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.provider import (
     ComputeCapability,
-    FusedNodeAndGraph,
     GraphViewer,
     IndexedSubGraph,
     MetaDef,
-    NodeComputeInfo,
 )
 from sonnx.semantics.runtimes.fastpath.registry import TableRegistry
 from tables import table
 from toy_kernels import TABLE, provider
-
-MAIN = "NumpyExecutionProvider"
-
-
-@dataclass
-class Toy:
-    """A provider that offers what `offers` says of a graph. fused: how it computes what it fuses."""
-
-    offers: Callable[[GraphViewer], Sequence[ComputeCapability]]
-    fused: Callable[..., Any] = lambda *inputs: inputs
-    name: str = "ToyExecutionProvider"
-    kernels: TableRegistry | None = None
-    memory: Any = None
-    compiled: list[FusedNodeAndGraph] = field(default_factory=list)
-
-    def get_kernel_registry(self) -> TableRegistry | None:
-        return self.kernels
-
-    def get_capability(self, graph: GraphViewer, kernel_lookup: object) -> Sequence[ComputeCapability]:
-        assert kernel_lookup is self.kernels
-        return self.offers(graph)
-
-    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
-        self.compiled += fused
-        return [NodeComputeInfo(lambda inputs, _allocate: self.fused(*inputs)) for _ in fused]
-
-    def create_allocator(self, info: object) -> Any:
-        return self.memory
-
-    def on_run_start(self, options: object) -> None: ...
-
-    def on_run_end(self, options: object) -> None: ...
-
-
-def together(viewer: GraphViewer, *nodes: int, outputs: Sequence[int] | None = None) -> ComputeCapability:
-    """An offer to fuse nodes, with the inputs that they need and all their outputs."""
-    written = [t for n in nodes for t in viewer.node(n).outputs if t is not None]
-    read = [t for n in nodes for t in viewer.node(n).inputs if t is not None and t not in written]
-    meta = MetaDef("Fused", tuple(dict.fromkeys(read)), tuple(written if outputs is None else outputs))
-    return ComputeCapability(IndexedSubGraph(tuple(nodes), meta))
-
-
-def pairs(viewer: GraphViewer) -> list[ComputeCapability]:
-    """Each MatMul whose one reader is a Relu, with it."""
-    found = []
-    for n in viewer.nodes:
-        out = viewer.node(n).outputs[0]
-        readers = () if out is None else viewer.consumers(out)
-        if viewer.node(n).op_type == "MatMul" and [viewer.node(it).op_type for it in readers] == ["Relu"]:
-            found.append(together(viewer, n, *readers, outputs=[t for t in viewer.node(readers[0]).outputs if t]))
-    return found
-
-
-def net(*nodes: Any, inputs: Any = ("x",), outputs: Any = ("y",), weights: Any = ()) -> Any:
-    return proto(graph(nodes, [value(x, shape=None) for x in inputs], [value(y, shape=None) for y in outputs], weights))
-
-
-def layers() -> Any:
-    return net(
-        node("MatMul", ["x", "w"], ["a"]),
-        node("Relu", ["a"], ["b"]),
-        node("MatMul", ["b", "w"], ["c"]),
-        node("Neg", ["c"], ["d"]),
-        node("Relu", ["d"], ["y"]),
-        weights=[stored("w", [[1, 2], [3, -4]])],
-    )
+from toy_providers import MAIN, Toy, layers, net, pairs, together
 
 
 def rows(session: Session) -> list[tuple[tuple[int, ...], str, str, str]]:
@@ -277,6 +209,90 @@ def test_a_provider_that_compiles_too_little_is_found_out() -> None:
     toy.compile = lambda fused: ()  # type: ignore[method-assign]
     with pytest.raises(ModelError, match="ToyExecutionProvider was given 1 subgraphs and compiled 0"):
         Session(layers(), [toy, provider()])
+
+
+def _fails(*_arguments: object) -> Any:
+    raise ZeroDivisionError("division by\nzero")
+
+
+@table(
+    ("change", "said"),
+    [
+        ({"offers": _fails}, "failed in get_capability with ZeroDivisionError: division by\\nzero; run without it"),
+        ({"offers": lambda _: [7]}, "gives int in get_capability, which is no ComputeCapability"),
+        ({"offers": lambda _: None}, "failed in get_capability with TypeError"),
+        ({"compile": _fails}, "failed in compile with ZeroDivisionError"),
+        ({"compile": lambda _: [7]}, "gives int in compile, which is no NodeComputeInfo"),
+        ({"compile": lambda _: ()}, "was given 1 subgraphs and compiled 0"),
+        ({"create_allocator": _fails}, "failed in create_allocator with ZeroDivisionError"),
+        ({"get_kernel_registry": _fails}, "failed in get_kernel_registry with ZeroDivisionError"),
+    ],
+)
+def test_a_provider_that_breaks_the_protocol_is_named_in_one_line(change: dict[str, Any], said: str) -> None:
+    toy = Toy(pairs)
+    for name, value_ in change.items():
+        setattr(toy, name, value_)
+    with pytest.raises(ModelError) as failed:
+        Session(layers(), [toy, provider()])
+    assert str(failed.value).startswith(f"ToyExecutionProvider {said}") and "\n" not in str(failed.value)
+
+
+ROW = np.ones((1, 2), np.float32)
+
+
+@table(
+    ("fused", "said"),
+    [
+        (lambda *_: (), "the provider gives 0 values for 1 outputs"),
+        (lambda *_: (ROW, ROW), "the provider gives 2 values for 1 outputs"),
+        (lambda *_: 7, "the provider failed with TypeError: 'int' object is not iterable"),
+        (lambda *_: ("text",), 'the provider gives str for /"b", which is no value'),
+        (lambda *_: (ROW.astype(float),), 'the output "b" is double[1, 2], expected float[1, 2]'),
+        (lambda *_: (np.ones((1, 3), np.float32),), 'the output "b"'),
+        (_fails, "the provider failed with ZeroDivisionError: division by\\nzero"),
+    ],
+)
+def test_a_part_that_gives_what_it_may_not_is_named_in_one_line(fused: Callable[..., Any], said: str) -> None:
+    made = layers()
+    made.graph.value_info.append(value("b", shape=[1, 2]))
+    found = Session(made, [Toy(pairs, fused), provider()])
+    for _ in range(2):  # recorded or not
+        with pytest.raises(RunError, match=r"^/0:MatMul to /1:Relu \(ToyExecutionProvider, Fused\): ") as failed:
+            found.run(None, {"x": ROW})
+        assert said in str(failed.value) and "\n" not in str(failed.value)
+
+
+def test_a_capture_that_a_part_does_not_list_is_named() -> None:
+    body = graph([node("Add", ["n", "x"], ["t"])], [], [value("t", shape=None)], (), "b")
+    made = net(node("Neg", ["x"], ["n"]), node("If", ["c"], ["y"], then_branch=body, else_branch=body), inputs="xc")
+    made.graph.input[1].type.tensor_type.elem_type = 9
+
+    def offers(viewer: GraphViewer) -> list[ComputeCapability]:
+        (n,) = viewer.nodes
+        listed = viewer.node(n).inputs[1:] if viewer.graph else ()
+        return [ComputeCapability(IndexedSubGraph((n,), MetaDef("F", listed, viewer.node(n).outputs)))]  # type: ignore[arg-type]
+
+    found = refusals(offers, made)
+    missing = "its MetaDef does not list what its nodes read"
+    assert [why for _, _, why in found] == [f'{missing}: /"n"', f'{missing}: /"n"', f'{missing}: /"x"']
+
+
+# ---- Grown ------------------------------------------------------------------------------------
+
+
+def test_of_nodes_that_a_provider_supports_the_session_makes_parts_with_their_ends() -> None:
+    def all_but_one(viewer: GraphViewer) -> list[ComputeCapability]:
+        wanted = tuple(n for n in viewer.nodes if viewer.node(n).op_type != "Neg")
+        return [ComputeCapability(IndexedSubGraph(wanted), grows=True)]
+
+    toy = Toy(all_but_one, lambda *it: (np.maximum(np.maximum(it[0] @ it[1], 0) @ it[1], 0),))
+    found = Session(layers(), [toy, provider()])
+    assert rows(found)[0] == ((0, 1, 2), "ToyExecutionProvider", "Toy_0", "3 of the nodes it supports")
+    metas = [it.meta_def for it in toy.compiled]
+    names = [it.name for it in found.model.tensors]
+    assert [([names[t] for t in it.inputs], [names[t] for t in it.outputs]) for it in metas] == [
+        (["x", "w"], ["c"]), (["d"], ["y"]),
+    ]  # fmt: skip
 
 
 # ---- Discovery --------------------------------------------------------------------------------
