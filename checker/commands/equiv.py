@@ -82,7 +82,9 @@ def equiv(
         )
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
     if certificate is not None:
-        reason = _certified(certificate, (a, b), (first, second), strength) if comparison.code == 0 else "they are not shown to be equal"
+        reason = "they are not shown to be equal"
+        if comparison.code == 0:
+            reason = _certified(certificate, (a, b), (first, second), strength)
         if reason:
             click.echo(inert(f"no certificate is written: {reason}"), err=True)
     if html is not None:

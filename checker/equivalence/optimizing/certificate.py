@@ -38,10 +38,12 @@ Data = Any
 
 
 def of_optimized(model: Model, output: Path, done: Optimized, *, fixed: bool) -> bytes:
-    """The certificate that a model file is made of another one. Raises ValueError for a model that comes from no file."""
+    """The certificate that a model file is made of another one. Raises ValueError for a model that has no file."""
     named = names_of(done.model)
     known = done.model.tensors
-    live = sorted({t for it in done.model.graphs for n in it.nodes for t in _tensors(done.model, n)} | _held(done.model))
+    live = sorted(
+        {t for it in done.model.graphs for n in it.nodes for t in _tensors(done.model, n)} | _held(done.model)
+    )
     names = [[t, named[t]] for t in live if named[t] != known[t].name]
     made = {"name": output.name, "digest": {"sha256": hashlib.sha256(output.read_bytes()).hexdigest()}}
     return _sealed("optimize", [_files(model), [made]], [(done, fixed)], names)

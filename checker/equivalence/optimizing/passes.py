@@ -224,7 +224,9 @@ def _written(open_: OpenModel, n: NodeId) -> Written:
 def _let_go(open_: OpenModel, root: NodeId, results: Sequence[TensorId]) -> None:
     """Takes results away from the node that has given them."""
     node = open_.nodes[root]
-    outputs = tuple(open_.tensor(t, open_.contents.get(t)) if t in results else t for t in node.outputs)
+    outputs = tuple(
+        open_.tensor(t, open_.contents.get(t)) if t is not None and t in results else t for t in node.outputs
+    )
     open_.change(root, replace(node, outputs=outputs))
 
 

@@ -140,8 +140,8 @@ class State:
 
 
 def opened(path: Path, library: Library, *, fixed: bool = False, plain: bool = False) -> State:
-    """A model file before the first step. fixed: stored values that are inputs are no inputs any more. plain: nothing is
-    derived of its tensors.
+    """A model file before the first step. fixed: stored values that are inputs are no inputs any more. plain: nothing
+    is derived of its tensors.
 
     Raises ModelError and Unsupported for a file that cannot be read.
     """
@@ -232,7 +232,9 @@ def raw_digest(proto: onnx.TensorProto, folder: Path | None) -> str:
 
 def array_digest(array: NDArray[np.generic]) -> str:
     """The digest of elements, none of which is a text."""
-    return hashlib.sha256(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape)).raw_data).hexdigest()
+    return hashlib.sha256(
+        numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape)).raw_data
+    ).hexdigest()
 
 
 def texts_digest(texts: Iterable[bytes]) -> str:

@@ -94,7 +94,8 @@ def test_a_value_that_is_not_evaluated_is_taken_on_trust_and_said_to_be(tmp_path
 
 
 def test_two_models_that_come_to_the_same(tmp_path: Path) -> None:
-    one = "g (float[2,3] X) => (float[2,3] Y) { A = Transpose(X) B = Transpose(A) C = Relu(B) D = Relu(B) Y = Add(C, D) }"
+    head = "g (float[2,3] X) => (float[2,3] Y)"
+    one = f"{head} {{ A = Transpose(X) B = Transpose(A) C = Relu(B) D = Relu(B) Y = Add(C, D) }}"
     same = "g (float[2,3] X) => (float[2,3] Y) { q = Relu(X) Y = Add(q, q) }"
     other = "g (float[2,3] X) => (float[2,3] Y) { q = Relu(X) Y = Sub(q, q) }"
     done = compared(tmp_path, proto_of(one), proto_of(same)).outcome()
@@ -441,7 +442,7 @@ HOSTILE: Mapping[str, tuple[Callable[[Statement], bytes], str]] = {
     "another seal": (lambda it: sealed(it).replace(b'"seal":"', b'"seal":"0', 1)[:-2] + b"\n", ""),
     "a blank": (lambda it: sealed(it).replace(b'"names":[]', b'"names": []'), "not in canonical form"),
     "a path": (
-        lambda it: sealed({**it, "subject": [*it["subject"], {"name": "B/../../etc/passwd", "digest": {"sha256": "0" * 64}}]}),
+        lambda it: sealed({**it, "subject": [*it["subject"], {"name": "B/../../x", "digest": {"sha256": "0" * 64}}]}),
         "",
     ),
 }  # fmt: skip
@@ -475,8 +476,8 @@ def test_the_record_says_of_which_texts_its_rows_are() -> None:
 def test_both_readers_have_the_same_digests_of_texts() -> None:
     own = judging.library_of(texts())
     assert [it["rule"] for it in rows() if own.rests_on(it["rule"]) != rests_on(it["rule"])] == []
-    names = {name for listed in THEOREMS.values() for name in listed}
-    assert {name: judging.theorems_of(texts()).theorem(name) for name in names} == {name: theorem(name) for name in names}
+    stated = judging.theorems_of(texts())
+    assert all(stated.theorem(name) == theorem(name) != "" for listed in THEOREMS.values() for name in listed)
 
 
 def changed(column: str, value: str) -> Callable[[dict[str, str]], None]:
