@@ -223,8 +223,10 @@ def raw_digest(proto: onnx.TensorProto, folder: Path | None) -> str:
     copy.CopyFrom(proto)
     try:
         if proto.data_location == onnx.TensorProto.EXTERNAL:
-            files.inside(folder or Path(), next((it.value for it in proto.external_data if it.key == "location"), ""))
-            external_data_helper.load_external_data_for_tensor(copy, str(folder or ""))
+            if folder is None:
+                raise ModelError("an attribute is stored in another file, which is not read here")
+            files.inside(folder, next((it.value for it in proto.external_data if it.key == "location"), ""))
+            external_data_helper.load_external_data_for_tensor(copy, str(folder))
         return array_digest(numpy_helper.to_array(copy))
     except (OSError, ValueError, TypeError, onnx.checker.ValidationError) as error:
         raise ModelError(f"a stored value cannot be read: {type(error).__name__}") from None

@@ -12,6 +12,7 @@ from sonnx.semantics.errors import Unsupported
 
 from .. import files
 from ..facts import external_locations
+from ..operators import OVERRIDABLE
 from ..operators.text import Library, declarations, library, pieces
 from ..outcomes import Outcome, Recheck
 from ..paths import quoted
@@ -157,14 +158,13 @@ def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) 
     both = predicate["kind"] == "equiv"
     when = "runs of A and B that come to their end" if both else "each run of A that comes to its end"
     first = f"shown: for the same inputs, B gives {SAID[predicate['strength']]}, as A does, in {when}"
-    lines = [first + ", where inputs are as declared, and what is drawn or left open is the same"]
+    lines = [first + ", where tensors are as declared, and what is drawn or left open is the same"]
     lines += [f"A is {quoted(paths[0].name)}, B is {quoted(paths[1].name)}; strength {predicate['strength']}"]
     for letter, replay in zip("AB", replays, strict=False):
         reading = replay.state.walk.graph.reading
-        if predicate["sequences"]["AB".index(letter)]["fixed"]:
+        fixed = predicate["sequences"]["AB".index(letter)]["fixed"]
+        if fixed or (reading.proto.ir_version < OVERRIDABLE and replay.state.overridable):
             lines.append(f"where no caller of {letter} gives values for stored ones that are inputs")
-        elif reading.proto.ir_version < 4 and replay.state.overridable:
-            lines.append(f"where no caller of {letter} gives other sizes for stored values that are inputs")
     assumed = sorted({it for replay in replays for it in replay.assumed})
     lines += [f"assumed of values: {it}" for it in assumed]
     trusted = sum(len(replay.trusted) for replay in replays)

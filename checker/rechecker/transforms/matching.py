@@ -225,9 +225,12 @@ def value_of(item: onnx.AttributeProto) -> Value | None:
     if any(number == 0 and np.signbit(number) for number in (item.f, *item.floats)):
         raise open_reason("an attribute is -0.0, which is not told apart here")
     try:
-        return attribute_value(item)
+        value = attribute_value(item)
     except Open as problem:
         raise open_reason(f"an attribute is not followed here: {problem.reason}") from None
+    if any("\ufffd" in it for it in (value if isinstance(value, tuple) else (value,)) if isinstance(it, str)):
+        raise open_reason("an attribute is a text that is not UTF-8")
+    return value
 
 
 def same(one: object, other: object) -> bool:
