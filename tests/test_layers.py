@@ -66,6 +66,11 @@ ONNX_MODULES = {
     "checker.rechecker.tables.model",
     "checker.rechecker.tables.operators",
     "checker.rechecker.tables.typing",
+    "checker.rechecker.transforms.alike",
+    "checker.rechecker.transforms.folding",
+    "checker.rechecker.transforms.graphs",
+    "checker.rechecker.transforms.matching",
+    "checker.rechecker.transforms.replay",
     "checker.rechecker.valuetypes",
 }
 """The modules that import onnx, other than for types."""

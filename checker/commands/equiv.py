@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
+from sonnx.semantics.errors import ModelError
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import inert, progress_bar
 
@@ -82,7 +83,9 @@ def equiv(
         )
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
     if certificate is not None:
-        reason = _certified(certificate, (a, b), (first, second), strength) if comparison.code == 0 else "they are not shown to be equal"
+        reason = "they differ"
+        if comparison.code != 1:
+            reason = _certified(certificate, (a, b), (first, second), strength)
         if reason:
             click.echo(inert(f"no certificate is written: {reason}"), err=True)
     if html is not None:
@@ -99,7 +102,10 @@ def _certified(certificate: Path, paths: tuple[Path, Path], models: tuple[Model,
     from ..equivalence.optimizing.certificate import of_both
     from ..rechecker import Outcome, recheck
 
-    data = of_both(models, strength)
+    try:
+        data = of_both(models, strength)
+    except ModelError as error:
+        return str(error)
     replayed = recheck(data, *paths)
     if replayed.outcome is not Outcome.CONFIRMED and not replayed.shown:
         return next(iter(replayed.reasons), "it cannot be replayed")

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     help="Raise the model to this operator set of ONNX first, by rewrites too; most rewrites are about newer ones.",
 )
 @click.option("--report", type=PATH, metavar="FILE.json", help="Write what was done: rule, place, tensors.")
-@click.option("--certificate", type=PATH, metavar="FILE.json", help="Write what `sonnx recheck` does again, step by step.")
+@click.option("--certificate", type=PATH, metavar="FILE.json", help="Write the steps, for `sonnx recheck`.")
 def optimize(
     model: Path,
     output: Path,

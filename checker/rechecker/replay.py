@@ -62,8 +62,8 @@ class Doubt:
 
 
 def recheck(certificate: bytes | Path | str, model: Path | str, other: Path | str | None = None) -> Recheck:
-    """Replays a certificate (its bytes, or the path of a file) on the model at the given path; one of a transform, or of
-    a comparison, is about another model too.
+    """Replays a certificate (its bytes, or the path of a file) on the model at the given path; one of a transform or of
+    a comparison is about another model too.
 
     Raises ModelError when one of them cannot be read at all, or a model is missing or not asked for.
     """

@@ -52,7 +52,9 @@ def optimized(folder: Path, model: onnx.ModelProto, **how: Any) -> Certified:
     return Certified(path, other, of_optimized(loaded, other, done, fixed=bool(how.get("fixed"))))
 
 
-def written(folder: Path, graph: str, stored: Mapping[str, np.ndarray] | None = None, of: int = 22, **how: Any) -> Certified:
+def written(
+    folder: Path, graph: str, stored: Mapping[str, np.ndarray] | None = None, of: int = 22, **how: Any
+) -> Certified:
     """The same for a graph in ONNX's textual syntax, in the operator set `of`."""
     return optimized(folder, proto_of(graph, of, stored), **how)
 

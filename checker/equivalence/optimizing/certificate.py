@@ -13,9 +13,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
+from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Attribute, Model
 from sonnx.semantics.model.writing import names_of
-from sonnx.spec.library import specification
+from sonnx.spec.library import own_specification, specification
 
 from ..record import STRENGTHS, digest
 from ..texts import rests_on, theorem
@@ -37,11 +38,18 @@ ALLOW: Final[Mapping[type, tuple[str, ...]]] = {
 Data = Any
 
 
+class NotOffered(ModelError):  # noqa: N818 - a sentence for the user
+    """Why there is no certificate."""
+
+
 def of_optimized(model: Model, output: Path, done: Optimized, *, fixed: bool) -> bytes:
-    """The certificate that a model file is made of another one. Raises ValueError for a model that comes from no file."""
+    """The certificate that a model file is made of another one. Raises NotOffered for a rewrite of an
+    added text, and for a model that has no file."""
     named = names_of(done.model)
     known = done.model.tensors
-    live = sorted({t for it in done.model.graphs for n in it.nodes for t in _tensors(done.model, n)} | _held(done.model))
+    live = sorted(
+        {t for it in done.model.graphs for n in it.nodes for t in _tensors(done.model, n)} | _held(done.model)
+    )
     names = [[t, named[t]] for t in live if named[t] != known[t].name]
     made = {"name": output.name, "digest": {"sha256": hashlib.sha256(output.read_bytes()).hexdigest()}}
     return _sealed("optimize", [_files(model), [made]], [(done, fixed)], names)
@@ -49,7 +57,7 @@ def of_optimized(model: Model, output: Path, done: Optimized, *, fixed: bool) ->
 
 def of_both(models: Sequence[Model], strength: str) -> bytes:
     """The certificate that two model files come to the same by rewrites of a strength, where no caller gives values for
-    stored ones. Raises ValueError for a model that comes from no file."""
+    stored ones. Raises NotOffered as above, and what `optimize` raises."""
     fixed = [bool(overridable(it)) for it in models]
     done = [optimize(it, strength=strength, fixed=no) for it, no in zip(models, fixed, strict=True)]
     return _sealed("equiv", [_files(it) for it in models], list(zip(done, fixed, strict=True)), [])
@@ -68,7 +76,7 @@ def _held(model: Model) -> set[int]:
 
 def _files(model: Model) -> list[Data]:
     if not model.files:
-        raise ValueError("a certificate is about model files: load the model from a path")
+        raise NotOffered("a certificate is about model files: load the model from a path")
     return [{"name": it.name, "digest": {"sha256": it.sha256}} for it in model.files]
 
 
@@ -77,6 +85,9 @@ def _sealed(kind: str, files: Sequence[list[Data]], done: Sequence[tuple[Optimiz
     steps = [step for it, _ in done for step in it.steps]
     used = {it.rule for it in steps if isinstance(it, Replaced)}
     used |= {name for it in steps if isinstance(it, Replaced) for _, name in it.swapped}
+    own = sorted(name for name in used if name not in own_specification().rules)
+    if own:
+        raise NotOffered(f"{own[0]} is a rewrite of an added text, on whose proof no certificate can rest")
     theorems = sorted({name for it in steps for name in ALLOW[type(it)]})
     assumed = dict.fromkeys(said for it, _ in done for firing in it.log for said in firing.assumed)
     claims = [rules[name].claim for name in used]

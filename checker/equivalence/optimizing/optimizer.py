@@ -36,8 +36,8 @@ GLOBALS = {"fold": fold, "dedupe": dedupe, "prune": prune}
 @dataclass(frozen=True, slots=True)
 class Optimized:
     """The outcome. model: its graphs alone are meant to be read. strength: the weakest claim that was used, `exact`
-    where nothing was changed. log: what was done, in order; steps: the same, so that it can be done again. before, after: the nodes of all graphs. finished: False
-    where rewrites were stopped since they came to no end.
+    where nothing was changed. log: what was done, in order; steps: the same, so that it can be done again. before,
+    after: the nodes of all graphs. finished: False where rewrites were stopped since they came to no end.
     """
 
     model: Model

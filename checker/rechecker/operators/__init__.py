@@ -8,6 +8,6 @@ know the tables of facts nor the rules over them.
 from .checking import condition_objections, objections
 from .knowledge import Derivation
 from .text import library
-from .walk import derive, unwalked
+from .walk import OVERRIDABLE, derive, unwalked
 
-__all__ = ["Derivation", "condition_objections", "derive", "library", "objections", "unwalked"]
+__all__ = ["OVERRIDABLE", "Derivation", "condition_objections", "derive", "library", "objections", "unwalked"]

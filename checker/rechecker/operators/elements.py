@@ -21,6 +21,8 @@ INTEGERS = {
 """The integer types with their least and greatest number."""
 COMPUTED: Mapping[str, type[np.float32] | type[np.float64]] = {"float": np.float32, "double": np.float64}
 """The floating-point types whose arithmetic is computed."""
+HALVES: Mapping[str, tuple[int, int]] = {"float16": (11, 1 << 15), "bfloat16": (8, 1 << 30)}
+"""The types of 16 bits, whose numbers are known by bounds: the bits of a significand, and how far it is looked at."""
 FLOATS = frozenset({
     "float", "double", "float16", "bfloat16", "float8e4m3fn", "float8e4m3fnuz", "float8e5m2", "float8e5m2fnuz",
     "float8e8m0", "float4e2m1", "float6e2m3", "float6e3m2",
@@ -85,7 +87,19 @@ def as_element(kind: str, value: Value) -> Element:
         return integral(kind, value)
     if kind in COMPUTED and isinstance(value, int | Fraction):
         return _rounded(kind, Fraction(value))
+    if kind in HALVES and isinstance(value, int | Fraction) and _is_half(kind, Fraction(value)):
+        return Element(kind, Opaque(f"{kind}:{shown(value)}", Fraction(value), Fraction(value), nan=False))
     return opaque(kind, shown(value))
+
+
+def _is_half(kind: str, value: Fraction) -> bool:
+    """A number is one of a type of 16 bits, and neither subnormal nor great, so that it is itself when converted."""
+    precision, largest = HALVES[kind]
+    if value == 0:
+        return True
+    power = value.denominator.bit_length() - 1
+    exact = value.denominator == 1 << power and power <= 8
+    return exact and abs(value.numerator).bit_length() <= precision and abs(value) <= largest
 
 
 def integral(kind: str, value: Int) -> Element:
@@ -248,14 +262,23 @@ def less(relation: str, left: Element, right: Element) -> Formula:
 
 
 def _by_bounds(relation: str, a: object, b: object) -> bool | None:
-    """The outcome, by the bounds of an element that is not known, of a comparison with a number."""
+    """The outcome, by the bounds of an element that is not known, of a comparison with a number, or with an element
+    whose bounds are one number."""
+    if isinstance(b, Opaque) and b.low is not None and b.low == b.high and not b.nan and isinstance(a, Opaque):
+        return _compared(relation, a, b.low)
     if isinstance(a, np.floating) and isinstance(b, Opaque):
         return _by_bounds({"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(relation, relation), b, a)
     if not isinstance(a, Opaque) or not isinstance(b, np.floating) or a.nan or a.low is None or a.high is None:
         return None
     if not np.isfinite(b):
         return None
-    number = Fraction(float(b))
+    return _compared(relation, a, Fraction(float(b)))
+
+
+def _compared(relation: str, a: Opaque, number: Fraction) -> bool | None:
+    """The outcome, by the bounds of an element, of a comparison with a number."""
+    if a.nan or a.low is None or a.high is None:
+        return None
     truths = {
         "<": (a.high < number, a.low >= number), "<=": (a.high <= number, a.low > number),
         ">": (a.low > number, a.high <= number), ">=": (a.low >= number, a.high < number),

@@ -488,16 +488,23 @@ def _apply(kids: Kids, env: Env, run: Run) -> Value:
     return applied(kids, env, run)[0]
 
 
+def _is_absent(tree: Part, env: Env) -> bool:
+    """An expression is the name of an attribute or of a port that is not there."""
+    return isinstance(tree, Tree) and tree.data == "var" and env.get(f"given {tree.children[0]}") is False
+
+
 def applied(kids: Kids, env: Env, run: Run) -> tuple[Value, ...]:
-    """The outputs of an operator that the text applies."""
+    """The outputs of an operator that the text applies. An attribute or a port that is not there is left out."""
     name, version, *rest = kids
     inputs: list[Value | None] = []
     attributes: dict[str, Value] = {}
     for kid in rest:
         if isinstance(kid, Tree) and kid.data == "keyword":
+            if _is_absent(kid.children[1], env):
+                continue
             attributes[str(kid.children[0])] = evaluate(kid.children[1], env, run)
         elif isinstance(kid, Tree):
-            left_out = kid.data == "var" and str(kid.children[0]) == "_"
+            left_out = (kid.data == "var" and str(kid.children[0]) == "_") or _is_absent(kid, env)
             inputs.append(None if left_out else evaluate(kid, env, run))
     return run.compose(str(name), int(str(version)), inputs, attributes, run)
 

@@ -20,7 +20,9 @@ Node = Tree[Token]
 Part = Node | Token | None
 
 _TOKENS = re.compile(
-    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|contract|define|rewrite|fun|sort|fact|record|field|profile|constraint|inductive|law|theorem|lemma|finding|situation|rule)\b', re.S | re.M
+    r'"(?:\\.|[^"\\])*"|#[^\n]*|^(?P<head>operator|contract|define|rewrite|fun|sort|fact|record|field|profile'
+    r"|constraint|inductive|law|theorem|lemma|finding|situation|rule)\b",
+    re.S | re.M,
 )
 _OPERATOR = re.compile(r"operator\s+((?:[\w.]+::)?\w+)\s*@\s*(\d+)(?:\s*\.\.\s*(\d+))?(\s+like\b)?")
 _DEFINE = re.compile(r"define\s+(\w+)")
@@ -233,7 +235,7 @@ class Library:
         return None if text is None else _tree(self.grammar, text, "rewrite")
 
     def rests_on(self, rewrite: str) -> str:
-        """SHA-256 over a line "KIND NAME DIGEST" for a rewrite and for each operator and each function that it comes to,
+        """SHA-256 over a line "KIND NAME DIGEST" for a rewrite and for each operator and function that it comes to,
         sorted; DIGEST is that of the words of the declaration, a blank between each two. "" without such a rewrite."""
         if rewrite not in self._rewrites:
             return ""
@@ -254,7 +256,8 @@ class Library:
             if (label, text) in found:
                 continue
             words = found[label, text] = pieces(text)
-            waiting += [(f"define {word}", self._defines[word]) for word in dict.fromkeys(words) if word in self._defines]
+            called = [word for word in dict.fromkeys(words) if word in self._defines]
+            waiting += [(f"define {word}", self._defines[word]) for word in called]
             spelled = re.sub(r"(?<=\w) \. (?=\w)", ".", " ".join(word for word in words if not word.startswith('"')))
             for name, version, other, base in _APPLIED.findall(spelled):
                 waiting += self._text(name, int(version))

@@ -38,9 +38,7 @@ def derive(graph: GraphFacts, texts: Library, limits: Limits | None = None, fold
     return walk
 
 
-def unwalked(
-    graph: GraphFacts, texts: Library, folder: Path | None = None, limits: Limits | None = None
-) -> Derivation:
+def unwalked(graph: GraphFacts, texts: Library, folder: Path | None = None, limits: Limits | None = None) -> Derivation:
     """A model of which nothing is derived yet."""
     return Derivation(graph, Run(texts, compose), limits or {}, examine_graph, folder, stated=_stated(graph))
 

@@ -108,9 +108,9 @@ class _Pairing:
         if not same or node.text is not other.text or node.text is None:
             raise Unshown(f"{node.op_type} is not seen to be {other.op_type}")
         drawing = bool(self.one.library.words(node.text) & self.drawn)
-        if drawing or leaves_open(self.one, node) or leaves_open(self.other, other):
-            if self.chosen.setdefault((1, m), n) != n or self.chosen.setdefault((0, n), m) != m:  # one choice is not two
-                raise open_reason(f"the text of {node.op_type} leaves something open, and it stands for two nodes")
+        chooses = drawing or leaves_open(self.one, node) or leaves_open(self.other, other)
+        if chooses and (self.chosen.setdefault((1, m), n) != n or self.chosen.setdefault((0, n), m) != m):
+            raise open_reason(f"the text of {node.op_type} leaves something open, and one choice is not two")
         if not same_attributes(_full(node), _full(other)):
             raise Unshown(f"{node.op_type} has other attributes")
         ours, theirs = _plain(node.inputs), _plain(other.inputs)
@@ -119,7 +119,10 @@ class _Pairing:
         if [it is None for it in _plain(node.outputs)] != [it is None for it in _plain(other.outputs)]:
             raise open_reason(f"{node.op_type} is asked for other results")
         self.waiting += [(t, u) for t, u in zip(ours, theirs, strict=True) if t is not None and u is not None]
-        bodies = [self.one.graphs[b].attribute for b in node.bodies], [self.other.graphs[b].attribute for b in other.bodies]
+        bodies = (
+            [self.one.graphs[b].attribute for b in node.bodies],
+            [self.other.graphs[b].attribute for b in other.bodies],
+        )
         if bodies[0] != bodies[1]:
             raise Unshown(f"{node.op_type} holds other bodies")
         waiting, self.waiting = self.waiting, []
@@ -131,7 +134,11 @@ class _Pairing:
 def _full(node: Node) -> Mapping[str, onnx.AttributeProto]:
     """The attributes of a node, with the defaults of those that it does not state."""
     schema = schema_of(spelled(node.domain, node.op_type), node.version or 0)
-    usual = {} if schema is None else {key: it.default_value for key, it in schema.attributes.items() if it.default_value.name}
+    usual = (
+        {}
+        if schema is None
+        else {key: it.default_value for key, it in schema.attributes.items() if it.default_value.name}
+    )
     if schema is None and node.text is not None:
         usual = {it.name: default for it in node.text.attributes if (default := default_of(it)) is not None}
     return {**usual, **node.attributes}

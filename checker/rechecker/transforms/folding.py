@@ -64,7 +64,9 @@ def folded(state: State, n: int, node: Node) -> tuple[Stored | None, ...] | str:
             found.append(None)
             continue
         value, tensor = it
-        walk.contents[t] = Tensor(f"t{t}#{walk.run.name('folded')}", tensor.kind, tensor.shape, constant=tensor.constant)
+        walk.contents[t] = Tensor(
+            f"t{t}#{walk.run.name('folded')}", tensor.kind, tensor.shape, constant=tensor.constant
+        )
         found.append(value)
     return tuple(found)
 

@@ -140,8 +140,8 @@ class State:
 
 
 def opened(path: Path, library: Library, *, fixed: bool = False, plain: bool = False) -> State:
-    """A model file before the first step. fixed: stored values that are inputs are no inputs any more. plain: nothing is
-    derived of its tensors.
+    """A model file before the first step. fixed: stored values that are inputs are no inputs any more. plain: nothing
+    is derived of its tensors.
 
     Raises ModelError and Unsupported for a file that cannot be read.
     """
@@ -223,8 +223,10 @@ def raw_digest(proto: onnx.TensorProto, folder: Path | None) -> str:
     copy.CopyFrom(proto)
     try:
         if proto.data_location == onnx.TensorProto.EXTERNAL:
-            files.inside(folder or Path(), next((it.value for it in proto.external_data if it.key == "location"), ""))
-            external_data_helper.load_external_data_for_tensor(copy, str(folder or ""))
+            if folder is None:
+                raise ModelError("an attribute is stored in another file, which is not read here")
+            files.inside(folder, next((it.value for it in proto.external_data if it.key == "location"), ""))
+            external_data_helper.load_external_data_for_tensor(copy, str(folder))
         return array_digest(numpy_helper.to_array(copy))
     except (OSError, ValueError, TypeError, onnx.checker.ValidationError) as error:
         raise ModelError(f"a stored value cannot be read: {type(error).__name__}") from None
@@ -232,7 +234,9 @@ def raw_digest(proto: onnx.TensorProto, folder: Path | None) -> str:
 
 def array_digest(array: NDArray[np.generic]) -> str:
     """The digest of elements, none of which is a text."""
-    return hashlib.sha256(numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape)).raw_data).hexdigest()
+    return hashlib.sha256(
+        numpy_helper.from_array(np.ascontiguousarray(array).reshape(array.shape)).raw_data
+    ).hexdigest()
 
 
 def texts_digest(texts: Iterable[bytes]) -> str:

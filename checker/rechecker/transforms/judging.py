@@ -8,17 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.errors import Unsupported
 
 from .. import files
 from ..facts import external_locations
+from ..operators import OVERRIDABLE
 from ..operators.text import Library, declarations, library, pieces
 from ..outcomes import Outcome, Recheck
 from ..paths import quoted
 from ..reader import read
 from ..text import Text, grammar, texts
 from .alike import alike
-from .graphs import State, opened
+from .graphs import opened
 from .matching import Unshown, open_reason
 from .replay import Replay, leads_to
 from .rules import STRENGTHS
@@ -28,7 +29,7 @@ FOLDERS: Final = ("5-operators/", "7-transforms/")
 SAID: Final = {
     "exact": "the same bits",
     "allowed": "results that the definition allows where A gives one of them",
-    "reals": "results that are equal over the real numbers; rounding may make them differ, and decisions that hang on it",
+    "reals": "results that are equal over the real numbers; rounding may make them differ, and what hangs on it",
 }
 TOOLS: Final = ["onnx", "sonnx"]
 
@@ -133,7 +134,9 @@ def _stated(predicate: Object, replays: Sequence[Replay], text: Text) -> None:
     claims = {claim for replay in replays for claim in replay.claims}
     strength = max(claims, key=STRENGTHS.index, default="exact")
     if predicate["strength"] != strength:
-        raise Unshown(f"the strength is stated as {predicate['strength']}; by the rules that were used it is {strength}")
+        raise Unshown(
+            f"the strength is stated as {predicate['strength']}; by the rules that were used it is {strength}"
+        )
     used = {name for replay in replays for name in replay.used}
     if set(predicate["rules"]) != used:
         raise Unshown("the rules are not those that were used")
@@ -155,19 +158,20 @@ def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) 
     both = predicate["kind"] == "equiv"
     when = "runs of A and B that come to their end" if both else "each run of A that comes to its end"
     first = f"shown: for the same inputs, B gives {SAID[predicate['strength']]}, as A does, in {when}"
-    lines = [first + ", where inputs are as declared, and what is drawn or left open is the same"]
+    lines = [first + ", where tensors are as declared, and what is drawn or left open is the same"]
     lines += [f"A is {quoted(paths[0].name)}, B is {quoted(paths[1].name)}; strength {predicate['strength']}"]
     for letter, replay in zip("AB", replays, strict=False):
         reading = replay.state.walk.graph.reading
-        if predicate["sequences"]["AB".index(letter)]["fixed"]:
+        fixed = predicate["sequences"]["AB".index(letter)]["fixed"]
+        if fixed or (reading.proto.ir_version < OVERRIDABLE and replay.state.overridable):
             lines.append(f"where no caller of {letter} gives values for stored ones that are inputs")
-        elif reading.proto.ir_version < 4 and replay.state.overridable:
-            lines.append(f"where no caller of {letter} gives other sizes for stored values that are inputs")
     assumed = sorted({it for replay in replays for it in replay.assumed})
     lines += [f"assumed of values: {it}" for it in assumed]
     trusted = sum(len(replay.trusted) for replay in replays)
     if trusted:
-        lines.append(f"given that {trusted} folded {'values are' if trusted > 1 else 'value is'} right, which is not shown here")
+        lines.append(
+            f"given that {trusted} folded {'values are' if trusted > 1 else 'value is'} right, which is not shown here"
+        )
     used = {name: digest for replay in replays for name, digest in sorted(replay.used.items())}
     lines += [f"rests on the recorded proof of {name}, digest {digest}" for name, digest in sorted(used.items())]
     theorems = sorted({name for replay in replays for name in replay.theorems})

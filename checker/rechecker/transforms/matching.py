@@ -16,6 +16,7 @@ import onnx
 from lark import Tree
 
 from ..operators.evaluating import applied, evaluate, truth
+from ..operators.formulas import Formula
 from ..operators.node import Site, bind, compose, opening
 from ..operators.schema import attribute_value, defaults, schema_of
 from ..operators.text import Node as Text
@@ -98,7 +99,9 @@ class _Matching:
         wanted = state.library.operator(str(name), int(str(version)))
         node = state.nodes[n]
         if wanted is None or node.text is not wanted or node.bodies or node.version is None:
-            raise Unshown(f"{match.rule.name} does not match: node {n} is {node.op_type}, where {name}@{version} is due")
+            raise Unshown(
+                f"{match.rule.name} does not match: node {n} is {node.op_type}, where {name}@{version} is due"
+            )
         match.given[id(tree)] = n
         self.attributes(tree, node, wanted, str(name), int(str(version)))
         operands = [it for it in rest if isinstance(it, Tree) and it.data != "keyword"]
@@ -146,18 +149,24 @@ class _Matching:
     def typed(self, tree: Text, t: int | None, name: str, version: int, place: int, *, flipped: bool) -> None:
         """The operator, as the rule writes it, takes the element type of an operand."""
         if t is not None:
-            admits(self.state, name, version, 1 - place if flipped else place, kind_of(self.state, t), self.match.rule.name)
+            admits(
+                self.state, name, version, 1 - place if flipped else place, kind_of(self.state, t), self.match.rule.name
+            )
 
     def attributes(self, tree: Text, node: Node, text: Operator, name: str, version: int) -> None:
         """The attributes of a node are those that the application says, or the usual ones."""
         match, rule = self.match, self.match.rule
         written = {key: value_of(it) for key, it in node.attributes.items()}
         usual, due = defaults(text, node.version or version), defaults(text, version)
-        named = {str(it.children[0]): it.children[1] for it in tree.children if isinstance(it, Tree) and it.data == "keyword"}
+        named = {
+            str(it.children[0]): it.children[1] for it in tree.children if isinstance(it, Tree) and it.data == "keyword"
+        }
         for key, expression in named.items():
             value = written.get(key, usual.get(key))
             own = str(expression.children[0]) if isinstance(expression, Tree) and expression.data == "var" else ""
-            if isinstance(expression, Tree) and own and own not in rule.known() or own in {it.name for it in rule.declared}:
+            if (isinstance(expression, Tree) and own and own not in rule.known()) or own in {
+                it.name for it in rule.declared
+            }:
                 if value is None and not optional(name, version, key):
                     raise Unshown(f"{rule.name} does not match: the attribute {key} is missing")
                 if own in match.attributes and not same(match.attributes[own], value):
@@ -216,9 +225,12 @@ def value_of(item: onnx.AttributeProto) -> Value | None:
     if any(number == 0 and np.signbit(number) for number in (item.f, *item.floats)):
         raise open_reason("an attribute is -0.0, which is not told apart here")
     try:
-        return attribute_value(item)
+        value = attribute_value(item)
     except Open as problem:
         raise open_reason(f"an attribute is not followed here: {problem.reason}") from None
+    if any("\ufffd" in it for it in (value if isinstance(value, tuple) else (value,)) if isinstance(it, str)):
+        raise open_reason("an attribute is a text that is not UTF-8")
+    return value
 
 
 def same(one: object, other: object) -> bool:
@@ -268,18 +280,19 @@ def opened_names(state: State, match: Match) -> dict[str, Value]:
     inputs: list[Value | None] = []
     for port in rule.head.inputs:
         t = match.ports[port.name]
-        content = None if t is None else state.walk.contents.get(t)
-        if t is not None and (not isinstance(content, Tensor) or content.shape is None or not content.kind):
+        if t is None:
+            inputs.append(None)
+            continue
+        content = state.walk.contents.get(t)
+        if not isinstance(content, Tensor) or content.shape is None or not content.kind:
             raise open_reason(f"{rule.name}: the shape or the type of {port.name} is not known")
-        if isinstance(content, Tensor) and t is not None:
-            if port.name in rule.stored and not state.stored(t):
-                raise Unshown(f"{rule.name}: {port.name} is no stored value")
-            if not state.stored(t) and content.constant is not None:
-                content = replace(content, constant=None, memory={})
-            match.named[content.name] = t
+        if port.name in rule.stored and not state.stored(t):
+            raise Unshown(f"{rule.name}: {port.name} is no stored value")
+        if not state.stored(t) and content.constant is not None:
+            content = replace(content, constant=None, memory={})
+        match.named[content.name] = t
         inputs.append(content)
-        if isinstance(content, Tensor):
-            _suits(match, port.type, content.kind)
+        _suits(match, port.type, content.kind)
     attributes = {**{it.name: None for it in rule.declared}, **match.attributes}
     env = opening(Site(rule.name, rule.head, 1, tuple(inputs), attributes, (True,) * len(rule.head.outputs)))
     for port in rule.head.outputs:
@@ -314,7 +327,11 @@ def _let(it: Shared, env: Mapping[str, Value], run: Run) -> dict[str, Value]:
     """A shared definition; where it has no value, what uses it has none."""
     if it.kind == "function":
         parameters = it.tree.children[1]
-        names = tuple(str(p.children[0]) for p in parameters.children if isinstance(p, Tree)) if isinstance(parameters, Tree) else ()
+        names = (
+            tuple(str(p.children[0]) for p in parameters.children if isinstance(p, Tree))
+            if isinstance(parameters, Tree)
+            else ()
+        )
         body = it.tree.children[2]
         return {it.names[0]: Closure(names, body, dict(env))} if isinstance(body, Tree) else {}
     expression = it.tree.children[-1]
@@ -335,8 +352,8 @@ def _words(problem: Exception) -> str:
     return problem.reason if isinstance(problem, Open) else "it has no value"
 
 
-def _certain(run: Run, goal: object, what: str) -> None:
-    known = run.decided(goal)  # type: ignore[arg-type]
+def _certain(run: Run, goal: Formula, what: str) -> None:
+    known = run.decided(goal)
     if known is False:
         raise Unshown(f"{what}: it does not hold here")
     if known is None:
@@ -370,7 +387,7 @@ def conditions(state: State, match: Match, env: Mapping[str, Value]) -> tuple[st
     return tuple(assumed)
 
 
-def _truth(it: Condition, env: Mapping[str, Value], run: Run, rule: str) -> object:
+def _truth(it: Condition, env: Mapping[str, Value], run: Run, rule: str) -> Formula:
     try:
         return truth(it.expression, env, run)
     except Dead:
@@ -453,25 +470,28 @@ def right_side(
         if names & set(it.names):
             needed.append(it)
             names |= set(names_in(it.tree))
-    lines = [*(it for it in reversed(needed) if it.kind == "alias"), *rule.right]
+    lets = [it for it in reversed(needed) if it.kind == "alias"]
+    lines = [
+        *((it.names, it.tree.children[-1], True) for it in lets),
+        *((it.names, it.expression, False) for it in rule.right),
+    ]
     inner = dict(env)
     results: dict[str, int | tuple[int, int] | None] = {}
     run.compose, run.steps = emitting, STEPS
     try:
-        for line in lines:
-            expression = line.tree.children[-1] if isinstance(line, Shared) else line.expression
+        for given, expression, shared in lines:
             if not isinstance(expression, Tree):
                 continue
             if expression.data == "apply":
                 values = applied(expression.children, inner, run)
-            elif isinstance(line, Shared) and not any(it.data == "apply" for it in expression.iter_subtrees()):
+            elif shared and not any(it.data == "apply" for it in expression.iter_subtrees()):
                 continue  # it is known already
             else:
                 value = evaluate(expression, inner, run)
-                values = (value,) if len(line.names) == 1 else value if isinstance(value, tuple) else ()
-            if len(values) < len(line.names):
+                values = (value,) if len(given) == 1 else value if isinstance(value, tuple) else ()
+            if len(values) < len(given):
                 raise Unshown(f"{rule.name}: its right side has no value here")
-            inner |= dict(zip(line.names, values, strict=False))
+            inner |= dict(zip(given, values, strict=False))
         for port in rule.head.outputs:
             results[port.name] = emitting.source(inner[port.name])
     except Dead:

@@ -11,14 +11,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import onnx
-from sonnx.semantics.errors import ModelError, Unsupported
+from lark import Tree
 
 from ..operators import elements as el
 from ..operators.lists import NAMES
-from ..operators.schema import defaults, in_force, schema_of
-from ..operators.text import Library, Operator, TextError
+from ..operators.schema import defaults, schema_of
+from ..operators.text import Operator, TextError
 from ..operators.values import Constant, Dead, Tensor
-from ..paths import operator as spelled_operator
 from ..paths import quoted
 from .folding import folded
 from .folding import spelled as spelled_values
@@ -50,6 +49,8 @@ THEOREMS: Final = {
     "raise": (),
 }
 """The theorems of part 6 that allow a step, by what it does."""
+FIXED: Final = 4
+"""The IR version since which stored values need not be inputs (ONNX 1.23.2, IR.md, Graphs)."""
 LARGEST: Final = 1 << 40
 """No tensor and no node has a greater number."""
 
@@ -129,14 +130,14 @@ class Replay:
         self._replaced(match, made, results, step)
 
     def _swapped(self, rule: Rewrite, listed: Sequence[Any]) -> Mapping[int, str]:
-        swapped = {position: name for position, name in listed}
+        swapped = dict(listed)
         if len(swapped) < len(listed) or not set(swapped) <= set(order(rule).values()):
             raise Unshown("applications whose operands changed places are listed wrongly")
         return swapped
 
     def _commutes(self, name: str, match: Match, position: int) -> None:
-        """The rewrite says that the operands of an operator may change places, without any condition. Whether one of them
-        is stored is of no importance then: that a port is says where the rule is used, and its proof is for any value."""
+        """The rewrite says that the operands of an operator may change places, without any condition. Whether one
+        of them is stored is of no importance then: it says where the rule is used, and the proof is for any value."""
         rule, proof = self.rule(name)
         node = self.state.nodes[match.nodes[position]]
         if rule.claim != "exact" or rule.when or rule.shared or len(rule.left) != 1 or len(rule.right) != 1:
@@ -198,7 +199,7 @@ class Replay:
             instead.append([t, source])
         if instead != step["instead"] or len(made) != len(step["made"]):
             raise Unshown(f"{rule.name} has another right side there")
-        gone = {t for t in (*taken.values(), *(t for t, _ in instead))}
+        gone = {*taken.values(), *(t for t, _ in instead)}
         fresh = _Fresh(state)
         read = [it for due in made for it in due.inputs if isinstance(it, tuple)]
         read += [it for it in results.values() if isinstance(it, tuple)]
@@ -317,7 +318,9 @@ class Replay:
         if [it is None for it in node.outputs] != [it is None for it in other.outputs]:
             raise Unshown("the two nodes do not have the same results")
         if leaves_open(state, node):
-            raise open_reason(f"the text of {node.op_type} leaves something open, so it is not seen here to be a function")
+            raise open_reason(
+                f"the text of {node.op_type} leaves something open, so it is not seen here to be a function"
+            )
         for t, it in zip(node.outputs, other.outputs, strict=True):
             if t is not None and it is not None:
                 if state.kept(t):
@@ -356,15 +359,17 @@ class Replay:
 
 
 def leaves_open(state: State, node: Node) -> bool:
-    """The text of a node may leave open what it gives, for all that is seen here: it says so, or converts to a type that
-    has no value for some numbers (`cast`, spec/primitives.sonnx)."""
+    """The text of a node may leave open what it gives, for all that is seen here: it says so, or converts to a type
+    that has no value for some numbers (`cast`, spec/primitives.sonnx)."""
     if node.text is None:
         return True
     words = state.library.words(node.text)
     if words & {"arbitrary", "oneof"}:
         return True
     named = {name for it in node.text.statements for name in names_in(it.tree)}
-    ports = [node.text.inputs[min(k, len(node.text.inputs) - 1)] for k in range(len(node.inputs) if node.text.inputs else 0)]
+    ports = [
+        node.text.inputs[min(k, len(node.text.inputs) - 1)] for k in range(len(node.inputs) if node.text.inputs else 0)
+    ]
     used = [t for t, port in zip(node.inputs, ports, strict=False) if t is not None and port.name in named]
     read = {kind_of(state, t) for t in used} & {*el.FLOATS, ""}
     written = {kind_of(state, t) for t in node.outputs if t is not None} - {*el.COMPUTED, "float16", "bfloat16", "bool"}
@@ -402,7 +407,7 @@ class _Fresh:
 
 
 def _plain_name(part: object) -> str:
-    return str(part.children[0]) if getattr(part, "data", "") == "var" else ""  # type: ignore[attr-defined]
+    return str(part.children[0]) if isinstance(part, Tree) and part.data == "var" else ""
 
 
 def _named(state: State, node: Node) -> str:
@@ -466,7 +471,9 @@ def same_attributes(one: Mapping[str, onnx.AttributeProto], other: Mapping[str, 
 
 
 def _holds_graphs(item: onnx.AttributeProto) -> bool:
-    return item.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) or item.HasField("g") or bool(item.graphs)
+    return (
+        item.type in (onnx.AttributeProto.GRAPH, onnx.AttributeProto.GRAPHS) or item.HasField("g") or bool(item.graphs)
+    )
 
 
 def _spelled(item: onnx.AttributeProto) -> object:
@@ -490,7 +497,7 @@ def leads_to(state: State, path: Path, names: Sequence[Any]) -> None:
     """The model that the steps lead to is the one in the file, node by node and name by name. Raises Unshown,
     ModelError and Unsupported."""
     last = opened(path, state.library, plain=True)
-    called = {**state.names, **{t: name for t, name in names}}
+    called = {**state.names, **dict(names)}
     given = {t for t, _ in names}
     if not given <= state.names.keys() or len(given) < len(names) or any(state.names[t] == it for t, it in names):
         raise Unshown("a name is given to a tensor that is not there, or that has it already")
@@ -502,6 +509,9 @@ def leads_to(state: State, path: Path, names: Sequence[Any]) -> None:
             raise Unshown(f"two tensors of the last model are named {quoted(name)}")
     if any(state.opsets.get(domain, version) != version for domain, version in last.opsets.items()):
         raise Unshown("the last model is of another operator set than the steps lead to")
+    first, made = (it.walk.graph.reading.proto.ir_version for it in (state, last))
+    if made != first and not (first < FIXED == made):
+        raise Unshown("the last model has another IR version than the steps lead to")
     comparing = _Comparing(state, last, called, numbers)
     comparing.graph(0, 0)
     if not given <= set(comparing.seen.values()):
@@ -522,9 +532,10 @@ class _Comparing:
         """The two are one tensor."""
         if (t is None) != (u is None):
             raise Unshown("a node of the last model has an input or a result more or less")
-        if t is not None and u is not None:
-            if self.called[t] != self.last.names[u] or self.seen.setdefault(u, t) != t:
-                raise Unshown(f"{quoted(self.called[t])} is not {quoted(self.last.names[u])} of the last model")
+        if t is None or u is None:
+            return
+        if self.called[t] != self.last.names[u] or self.seen.setdefault(u, t) != t:
+            raise Unshown(f"{quoted(self.called[t])} is not {quoted(self.last.names[u])} of the last model")
 
     def tensors(self, ours: Sequence[int | None], theirs: Sequence[int | None]) -> None:
         """Lists of tensors are the same, but for ones that are left out at the end."""
@@ -574,7 +585,10 @@ class _Comparing:
             raise Unshown(f"{where} has other attributes in the last model")
         self.tensors(node.inputs, other.inputs)
         self.tensors(node.outputs, other.outputs)
-        bodies = [self.state.graphs[b].attribute for b in node.bodies], [self.last.graphs[b].attribute for b in other.bodies]
+        bodies = (
+            [self.state.graphs[b].attribute for b in node.bodies],
+            [self.last.graphs[b].attribute for b in other.bodies],
+        )
         if bodies[0] != bodies[1]:
             raise Unshown(f"{where} holds other bodies in the last model")
         for b, c in zip(node.bodies, other.bodies, strict=True):
@@ -599,7 +613,7 @@ class _Comparing:
     def _declared(self, g: int, h: int) -> None:
         """What is declared of tensors in the last model is declared so in the first."""
         first, last = self.state.walk.graph.reading, self.last.walk.graph.reading
-        ours = [{} , {}]  # type: list[dict[str, list[bytes]]]
+        ours: list[dict[str, list[bytes]]] = [{}, {}]
         for number, side, graph in ((0, first, g), (1, last, h)):
             own = side.graphs[graph]
             named = self.called if number == 0 else self.last.names

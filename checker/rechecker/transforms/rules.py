@@ -74,7 +74,8 @@ class Rewrite:
         names = {it.name for it in (*self.head.inputs, *self.head.outputs)}
         names |= {it.type for it in (*self.head.inputs, *self.head.outputs)}
         names |= {d[0] for it in self.head.inputs for d in it.shape or () if not isinstance(d, int)}
-        names |= {name for it in (*self.shared, *self.left) for name in it.names}
+        names |= {name for it in self.shared for name in it.names}
+        names |= {name for it in self.left for name in it.names}
         return frozenset(names | {it.name for it in self.declared})
 
 
