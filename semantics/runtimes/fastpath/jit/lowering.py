@@ -20,8 +20,8 @@ from ..reading import integer, integers, number
 from ..windows import Placed, window_of
 from ..workers import THREADS
 from . import operations
-from .listing import BYTES, SLACK, At, Listing, Shape, Step
-from .operations import CHANNEL, SCALAR, TENSOR
+from .listing import BYTES, At, Listing, Shape, Step
+from .operations import CHANNEL, SCALAR, SLACK, TENSOR
 from .processor import LANES, ROWS
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST = range(7)
@@ -124,7 +124,7 @@ def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> Non
         steps.insert(0, (ADD, CHANNEL, At(np.ascontiguousarray(bias))))
     placed = _flat(how.placed)
     data, offsets, image, wide, width, places = _data(listing, source, placed, groups, how.read)
-    family = 1 if how.each == 1 else ROWS
+    family = 1 if how.each == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda rows: -how.each % rows)
     multiply(
         listing, steps, source=data, goal=At(goal), kernels=At(packed(known, groups, family)),
         offsets=At(np.asarray(offsets, np.int64).reshape(-1)), images=shape[0], groups=groups, each=how.each,
@@ -171,12 +171,17 @@ def _data(
         width=width, top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high, wide=wide,
         planes_each=each,
     )  # fmt: skip
-    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
-    rows = (down % s * t * high + down // s) * wide
-    columns = across % t * high * wide + across // t
-    offsets = plane * np.arange(read)[:, None, None] + rows[:, None] + columns
+    offsets = plane * np.arange(read)[:, None, None] + _taps(placed, high, wide)
     count = placed.count
     return At(memory), BYTES * offsets, BYTES * channels * plane, wide, count[1], (count[0] - 1) * wide + count[1]
+
+
+def _taps(placed: Placed, high: int, wide: int) -> Array:
+    """Where the positions of a window lie in a plane that is split by its strides into planes of this size."""
+    s, t = placed.strides
+    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
+    offsets: Array = ((down % s * t * high + down // s) * wide)[:, None] + across % t * high * wide + across // t
+    return offsets
 
 
 _SUMS: Final = 96 << 10
@@ -313,13 +318,17 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
     placed = _flat(original)
     planes = math.prod(shape[:2])
     parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
-    listing.scratch = max(listing.scratch, BYTES * placed.count[1])
-    (high, wide), (down, across), (s, t) = placed.count, placed.kernel, placed.strides
+    (s, t), (rows, columns) = placed.strides, placed.count
+    high, wide = (max(-(-p // s), (o - 1) + -(-e // s)) for p, s, o, e in zip(
+        placed.padded, placed.strides, placed.count, placed.extent, strict=True
+    ))  # fmt: skip
+    taps = _taps(placed, high, wide)
+    listing.scratch = max(listing.scratch, BYTES * (s * t + 1) * high * wide + 2 * SLACK)
     listing.add(
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
-        planes=planes, height=placed.data[0], width=placed.data[1], high=high, wide=wide, down=down, across=across,
-        step_down=s, step_across=t, far_down=placed.dilations[0], far_across=placed.dilations[1], top=placed.before[0],
-        left=placed.before[1], mean=int(mean), planes_each=each,
+        offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
+        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high,
+        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=int(mean), planes_each=each,
     )  # fmt: skip
 
 

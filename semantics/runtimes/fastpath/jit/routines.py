@@ -18,6 +18,7 @@ from .vectors import (
     DIVIDE,
     GREATEST,
     block_product,
+    combined,
     copied,
     counted,
     dot,
@@ -27,6 +28,7 @@ from .vectors import (
     row_with_row,
     row_with_scalar,
     seen,
+    thinned,
     total,
     yielded,
 )  # fmt: skip
@@ -37,6 +39,7 @@ native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
 
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
+SLACK: Final = operations.SLACK
 SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
 _CHAIN: Final[Any] = operations.positions(CHAIN)
 _PAD: Final[Any] = operations.positions(PAD)
@@ -47,11 +50,10 @@ _POOL: Final[Any] = operations.positions(POOL)
 _MEAN: Final[Any] = operations.positions(MEAN)
 _LRN: Final[Any] = operations.positions(LRN)
 
-_three: Final = block_product(ROWS, 3)
-_two: Final = block_product(ROWS, 2)
-_one: Final = block_product(ROWS, 1)
-_single: Final = block_product(1, 1)
-_fours: Final = block_product(1, 4)
+_one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
+_one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
+_one6, _two6, _three6 = (block_product(ROWS - 2, k) for k in (1, 2, 3))
+_single, _fours = block_product(1, 1), block_product(1, 4)
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
 _PATIENCE: Final = 2000
@@ -59,7 +61,7 @@ _PATIENCE: Final = 2000
 
 
 @native
-def _address(words: Any, bases: Any, at: int) -> int:
+def _address(words: Any, bases: Any, at: int) -> Any:
     return bases[words[at]] + words[at + 1]
 
 
@@ -97,47 +99,50 @@ def _chain(words: Any, bases: Any, w: int, part: int) -> None:
 
 
 @native
-def _strided(source: Any, first: int, step: int, goal: Any, at: int, n: int) -> None:
-    """goal[at + k] = source[first + k * step]"""
-    if step == 2:
-        for k in range(n):
-            goal[at + k] = source[first + 2 * k]
-    else:
-        for k in range(n):
-            goal[at + k] = source[first + k * step]
+def _plane(
+    source: int, goal: int, height: int, width: int, top: int, left: int, s: int, t: int, high: int, wide: int,
+    beyond: float,
+) -> None:  # fmt: skip
+    """A plane between elements `beyond`, split by position modulo s and t into planes of `high` rows."""
+    elements, goals = floats(source), floats(goal)
+    for a in range(s):
+        for b in range(t):
+            low = max(0, -((b - left) // t))  # the first j with j * t + b - left >= 0
+            past = max(low, min(wide, (width - 1 - b + left) // t + 1))
+            for i in range(high):
+                y = i * s + a - top
+                at = ((a * t + b) * high + i) * wide
+                if y < 0 or y >= height:
+                    for j in range(wide):
+                        goals[at + j] = beyond
+                    continue
+                for j in range(low):
+                    goals[at + j] = beyond
+                begin = y * width + low * t + b - left
+                if t == 1:
+                    copied(source + 4 * begin, goal + 4 * (at + low), 4 * (past - low))
+                elif t == 2:
+                    thinned(source + 4 * begin, goal + 4 * (at + low), past - low)
+                else:
+                    for j in range(past - low):
+                        goals[at + low + j] = elements[begin + j * t]
+                for j in range(past, wide):
+                    goals[at + j] = beyond
 
 
 @native
 def _pad(words: Any, bases: Any, w: int, part: int) -> None:
     """Planes between zeros, split by position modulo the strides."""
     height, width = words[w + _PAD.height], words[w + _PAD.width]
-    top, left, s, t = words[w + _PAD.top], words[w + _PAD.left], words[w + _PAD.split_high], words[w + _PAD.split_wide]
+    s, t = words[w + _PAD.split_high], words[w + _PAD.split_wide]
     high, wide = words[w + _PAD.high], words[w + _PAD.wide]
-    source = floats(_address(words, bases, w + _PAD.source))
-    goal = floats(_address(words, bases, w + _PAD.goal))
+    source, goal = _address(words, bases, w + _PAD.source), _address(words, bases, w + _PAD.goal)
     first = part * words[w + _PAD.planes_each]
     for plane in range(first, min(first + words[w + _PAD.planes_each], words[w + _PAD.planes])):
-        for a in range(s):
-            for b in range(t):
-                low = max(0, -((b - left) // t))  # the first j with j * t + b - left >= 0
-                past = max(low, min(wide, (width - 1 - b + left) // t + 1))
-                for i in range(high):
-                    y = i * s + a - top
-                    at = (((plane * s + a) * t + b) * high + i) * wide
-                    if y < 0 or y >= height:
-                        for j in range(wide):
-                            goal[at + j] = 0.0
-                        continue
-                    for j in range(low):
-                        goal[at + j] = 0.0
-                    begin = (plane * height + y) * width + low * t + b - left
-                    if t == 1:
-                        for j in range(past - low):
-                            goal[at + low + j] = source[begin + j]
-                    else:
-                        _strided(source, begin, t, goal, at + low, past - low)
-                    for j in range(past, wide):
-                        goal[at + j] = 0.0
+        _plane(
+            source + 4 * plane * height * width, goal + 4 * plane * s * t * high * wide, height, width,
+            words[w + _PAD.top], words[w + _PAD.left], s, t, high, wide, 0.0,
+        )  # fmt: skip
 
 
 @native
@@ -246,18 +251,31 @@ def _products(
             else:
                 _single(kernels, columns, offsets, k, into, pitch, begin)
                 start += LANES
-        elif left > 2 * LANES:
-            for m in range(0, rows, ROWS):
-                _three(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += 3 * LANES
-        elif left > LANES:
-            for m in range(0, rows, ROWS):
-                _two(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += 2 * LANES
         else:
-            for m in range(0, rows, ROWS):
-                _one(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += LANES
+            vectors = min(3, (left + LANES - 1) // LANES)
+            for m in range(0, rows, family):
+                a, c = kernels + 4 * m * terms, into + m * pitch
+                if family == ROWS:
+                    if vectors == 3:
+                        _three8(a, columns, offsets, k, c, pitch, begin)
+                    elif vectors == 2:
+                        _two8(a, columns, offsets, k, c, pitch, begin)
+                    else:
+                        _one8(a, columns, offsets, k, c, pitch, begin)
+                elif family == ROWS - 1:
+                    if vectors == 3:
+                        _three7(a, columns, offsets, k, c, pitch, begin)
+                    elif vectors == 2:
+                        _two7(a, columns, offsets, k, c, pitch, begin)
+                    else:
+                        _one7(a, columns, offsets, k, c, pitch, begin)
+                elif vectors == 3:
+                    _three6(a, columns, offsets, k, c, pitch, begin)
+                elif vectors == 2:
+                    _two6(a, columns, offsets, k, c, pitch, begin)
+                else:
+                    _one6(a, columns, offsets, k, c, pitch, begin)
+            start += vectors * LANES
 
 
 @native
@@ -281,47 +299,26 @@ def _dots(words: Any, bases: Any, w: int, part: int) -> None:
 @native
 def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
     """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order."""
-    height, width, high, wide = (
-        words[w + _POOL.height],
-        words[w + _POOL.width],
-        words[w + _POOL.high],
-        words[w + _POOL.wide],
-    )
-    s, t, top, left = (
-        words[w + _POOL.step_down],
-        words[w + _POOL.step_across],
-        words[w + _POOL.top],
-        words[w + _POOL.left],
-    )
-    far_down, far_across, mean = words[w + _POOL.far_down], words[w + _POOL.far_across], words[w + _POOL.mean]
+    height, width = words[w + _POOL.height], words[w + _POOL.width]
+    s, t = words[w + _POOL.split_high], words[w + _POOL.split_wide]
+    high, wide = words[w + _POOL.high], words[w + _POOL.wide]
+    rows, columns, mean = words[w + _POOL.rows], words[w + _POOL.columns], words[w + _POOL.mean]
     source, goal = _address(words, bases, w + _POOL.source), _address(words, bases, w + _POOL.goal)
-    counts = _address(words, bases, w + _POOL.counts)
-    elements, thinned = floats(source), floats(scratch)
-    function = ADD if mean else GREATEST
-    begin = -0.0 if mean else -math.inf
+    counts, offsets = _address(words, bases, w + _POOL.counts), _address(words, bases, w + _POOL.offsets)
+    results = scratch + 4 * s * t * high * wide + SLACK
     first = part * words[w + _POOL.planes_each]
     for plane in range(first, min(first + words[w + _POOL.planes_each], words[w + _POOL.planes])):
-        for i in range(high):
-            out = goal + 4 * (plane * high + i) * wide
-            line = floats(out)
-            for j in range(wide):
-                line[j] = begin
-            for a in range(words[w + _POOL.down]):
-                y = i * s + a * far_down - top
-                if y < 0 or y >= height:
-                    continue
-                row = (plane * height + y) * width
-                for b in range(words[w + _POOL.across]):
-                    shift = b * far_across - left
-                    low = max(0, -(shift // t))
-                    past = max(low, min(wide, (width - 1 - shift) // t + 1))
-                    at = source + 4 * (row + low * t + shift)
-                    if t > 1:
-                        _strided(elements, row + low * t + shift, t, thinned, 0, past - low)
-                        at = scratch
-                    row_with_row(function, out + 4 * low, at, out + 4 * low, past - low)
-            if mean:
-                row_with_row(DIVIDE, out, counts + 4 * i * wide, out, wide)
+        _plane(
+            source + 4 * plane * height * width, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left],
+            s, t, high, wide, -0.0 if mean else -math.inf,
+        )  # fmt: skip
+        function = ADD if mean else GREATEST
+        combined(function, scratch, offsets, words[w + _POOL.taps], results, (rows - 1) * wide + columns)
+        out = goal + 4 * plane * rows * columns
+        for i in range(rows):
+            copied(results + 4 * i * wide, out + 4 * i * columns, 4 * columns)
+        if mean:
+            row_with_row(DIVIDE, out, counts, out, rows * columns)
 
 
 @native

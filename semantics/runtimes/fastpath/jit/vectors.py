@@ -7,6 +7,7 @@ are fused with the addition (FMA), as BLAS does, which the bound on sums in any 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
@@ -242,6 +243,63 @@ row_with_scalar: Final = _elementwise(False)
 """row_with_scalar(function, x, y, out, count): a function of a row of floats and the float at y."""
 
 
+def _combined(builder: Any, values: Sequence[Any]) -> None:
+    function, source, offsets, taps, goal, count = values
+    vector, unroll = _vector(), 2
+    steps = _pointer(builder, offsets, I64)
+    least = ir.Constant(vector, [ir.Constant(FLOAT, -math.inf)] * LANES)
+    end = builder.append_basic_block("end")
+    switch = builder.switch(function, end)
+    for code, begin in ((ADD, _negative_zero(vector)), (GREATEST, least)):
+        block = builder.append_basic_block(f"function{code}")
+        switch.add_case(_integer(code), block)
+        builder.position_at_end(block)
+        results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
+        with cgutils.for_range_slice(builder, _integer(0), count, _integer(LANES * unroll), I64) as (at, _):
+            for result in results:
+                builder.store(begin, result)
+            place = builder.mul(at, _integer(4))
+            with cgutils.for_range(builder, taps, intp=I64) as loop:
+                start = builder.add(builder.add(source, place), builder.load(builder.gep(steps, [loop.index])))
+                for k, result in enumerate(results):
+                    element = _pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector)
+                    new = _BODIES[code](builder, builder.load(result), builder.load(element, align=4))
+                    builder.store(new, result)
+            for k, result in enumerate(results):
+                into = builder.add(builder.add(goal, place), _integer(4 * k * LANES))
+                builder.store(builder.load(result), _pointer(builder, into, vector), align=4)
+        builder.branch(end)
+    builder.position_at_end(end)
+
+
+combined: Final = intrinsic(_function(types.void, 6, _combined))
+"""combined(function, source, offsets, taps, goal, count): for each k < count the sum (ADD), or the first of the
+greatest (GREATEST), of the floats k behind the bytes offsets[0], offsets[1] ... of the source, in this order. Up to two
+vectors more are read and written."""
+
+
+def _thinned(builder: Any, values: Sequence[Any]) -> None:
+    source, goal, count = values
+    vector = _vector()
+    taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
+    less = builder.sub(count, _integer(1))  # the last element of the last pair is not read
+    whole = builder.mul(builder.sdiv(less, _integer(LANES)), _integer(LANES))
+    even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        first = builder.mul(at, _integer(2))
+        places = (first, builder.add(first, _integer(LANES)))
+        pair = [builder.load(builder.bitcast(builder.gep(taken, [it]), vector.as_pointer()), align=4) for it in places]
+        builder.store(
+            builder.shuffle_vector(*pair, even), builder.bitcast(builder.gep(put, [at]), vector.as_pointer()), align=4
+        )
+    with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
+        builder.store(builder.load(builder.gep(taken, [builder.mul(at, _integer(2))])), builder.gep(put, [at]))
+
+
+thinned: Final = intrinsic(_function(types.void, 3, _thinned))
+"""thinned(source, goal, count): copies every second float."""
+
+
 def _copied(builder: Any, values: Sequence[Any]) -> None:
     source, goal, size = values
     byte = ir.IntType(8)
@@ -252,15 +310,10 @@ copied: Final = intrinsic(_function(types.void, 3, _copied))
 """copied(source, goal, size): copies bytes."""
 
 
-floats: Final = intrinsic(
-    _function(types.CPointer(types.float32), 1, lambda builder, at: _pointer(builder, at[0], FLOAT))
-)
+_FLOATS, _INTEGERS = types.CPointer(types.float32), types.CPointer(types.int64)
+floats: Final = intrinsic(_function(_FLOATS, 1, lambda builder, at: _pointer(builder, at[0], FLOAT)))
 """floats(address): the floats there, to be indexed."""
-
-
-integers: Final = intrinsic(
-    _function(types.CPointer(types.int64), 1, lambda builder, at: _pointer(builder, at[0], I64))
-)
+integers: Final = intrinsic(_function(_INTEGERS, 1, lambda builder, at: _pointer(builder, at[0], I64)))
 """integers(address): the integers there, to be indexed."""
 
 
