@@ -98,13 +98,22 @@ def elementwise(listing: Listing, chain: Chain, goal: TensorId) -> None:
 # ---- Convolutions -----------------------------------------------------------------------------
 
 
+def depth_of(terms: int) -> int:
+    """The terms that are summed before the next rows are taken."""
+    return -(-terms // -(-terms // _DEPTH))
+
+
 def packed(kernels: Array, groups: int, rows: int) -> Array:
-    """Kernels as products read them: by groups, by blocks of rows, the rows of a block side by side."""
+    """Kernels in the order in which products read them: by groups, by the terms that are summed at a time, by blocks of
+    rows, by terms, the rows of a block side by side."""
     each = kernels.shape[0] // groups
     terms = math.prod(kernels.shape[1:])
     padded = np.zeros((groups, -(-each // rows) * rows, terms), SINGLE)
     padded[:, :each] = kernels.reshape(groups, each, terms)
-    return np.ascontiguousarray(padded.reshape(groups, -1, rows, terms).swapaxes(2, 3))
+    blocks = padded.reshape(groups, -1, rows, terms).swapaxes(2, 3)
+    depth = depth_of(terms)
+    pieces = [blocks[:, :, first : first + depth].reshape(groups, -1) for first in range(0, terms, depth)]
+    return np.ascontiguousarray(np.concatenate(pieces, axis=1))
 
 
 def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> None:
@@ -198,7 +207,6 @@ def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At)
     each, terms, places, images, groups, family = (
         _integer(parameters, it) for it in ("each", "terms", "places", "images", "groups", "family")
     )
-    depth = -(-terms // -(-terms // _DEPTH))
     rows = -(-each // family) * family
     bands = -(-rows // _TALL)
     columns = 3 * LANES
@@ -220,7 +228,7 @@ def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At)
     listing.scratch = max(listing.scratch, BYTES * (band + family) * (block + 5 * LANES))
     listing.add(
         operations.CONVOLUTION, others * bands * blocks, steps, **parameters, blocks=blocks, block=block, bands=bands,
-        band=band, depth=depth, groups_each=groups_each, count=len(steps),
+        band=band, depth=depth_of(terms), groups_each=groups_each, count=len(steps),
     )  # fmt: skip
 
 

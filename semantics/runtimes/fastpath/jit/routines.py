@@ -195,18 +195,19 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
     n = min(block, places - start)
     high = min(low + band, each)
     pitch = 4 * ((n + LANES - 1) // LANES * LANES + LANES)
-    packed = (each + family - 1) // family * family * terms * 4
+    padded = (each + family - 1) // family * family
     offsets = _address(words, bases, w + _CONVOLUTION.offsets)
     data = _address(words, bases, w + _CONVOLUTION.source) + image * words[w + _CONVOLUTION.image_bytes] + 4 * start
     goal = _address(words, bases, w + _CONVOLUTION.goal)
     matrices = _address(words, bases, w + _CONVOLUTION.kernels)
     for g in range(group, min(group + groups_each, groups)):
         source = data + g * words[w + _CONVOLUTION.group_bytes]
-        kernels = matrices + g * packed + low * terms * 4
+        kernels = matrices + g * padded * terms * 4
         for first in range(0, terms, depth):
+            k = min(depth, terms - first)
             _products(
-                kernels + first * family * 4, source, offsets + 8 * first, terms, min(depth, terms - first), scratch,
-                pitch, n, high - low, family, first == 0,
+                kernels + 4 * (padded * first + low * k), source, offsets + 8 * first, k, scratch, pitch, n,
+                high - low, family, first == 0,
             )  # fmt: skip
         for m in range(low, high):
             channel = g * each + m
@@ -235,8 +236,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
 
 @native
 def _products(
-    kernels: int, source: int, offsets: int, terms: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int,
-    first: bool,
+    kernels: int, source: int, offsets: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int, first: bool
 ) -> None:  # fmt: skip
     start = 0
     begin = 1 if first else 0
@@ -254,7 +254,7 @@ def _products(
         else:
             vectors = min(3, (left + LANES - 1) // LANES)
             for m in range(0, rows, family):
-                a, c = kernels + 4 * m * terms, into + m * pitch
+                a, c = kernels + 4 * m * k, into + m * pitch
                 if family == ROWS:
                     if vectors == 3:
                         _three8(a, columns, offsets, k, c, pitch, begin)
