@@ -33,6 +33,8 @@ _FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
 }
 """Functions of two operands: with the data at the left, at the right."""
 _ZERO: Final = np.zeros((), SINGLE)
+_LANES: Final = 64
+"""The greatest elements of a row that are found side by side."""
 _PART: Final = 64 << 10
 """About how many elements of elementwise work are a part of an operation."""
 
@@ -368,24 +370,80 @@ def _lrn(listing: Listing, node: Node, site: Site) -> None:
 
 def _gemm(listing: Listing, node: Node, site: Site) -> None:
     (source, _), goal = _ends(node, 2)
-    shape, kernels = listing.shapes[source], site.constants[1]
+    matrix, shape = site.constants[1], listing.shapes[source]
     bias = site.constants[2] if len(site.constants) > 2 else None
-    if shape[0] != 1 or not isinstance(kernels, np.ndarray) or kernels.size == 0 or integer(site, "transA"):
+    if integer(site, "transA") or number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
         raise UnfitError
-    if number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
+    if not isinstance(matrix, np.ndarray):
         raise UnfitError
-    matrix = np.ascontiguousarray(kernels if integer(site, "transB") else kernels.T)
-    rows, terms = matrix.shape
+    matrix = matrix if integer(site, "transB") else matrix.T
     steps: list[Step] = []
     if len(node.inputs) > 2 and node.inputs[2] is not None:
-        if not isinstance(bias, np.ndarray):
+        if not isinstance(bias, np.ndarray) or (shape[0] > 1 and bias.size != math.prod(bias.shape[-1:])):
             raise UnfitError
-        steps.append((ADD, TENSOR, At(np.ascontiguousarray(np.broadcast_to(widened(bias, SINGLE), (1, rows))))))
-    parts, each = _each(rows, terms)
-    listing.add(
-        operations.DOTS, parts, steps, source=listing.at(source), kernels=At(matrix), goal=At(goal), terms=terms,
-        rows=rows, rows_each=each, count=len(steps),
+        whole = np.broadcast_to(widened(bias, SINGLE), (shape[0], len(matrix)))
+        steps.append((ADD, TENSOR, At(np.ascontiguousarray(whole))))
+    _product(listing, source, goal, matrix, shape[0], steps)
+
+
+def _matmul(listing: Listing, node: Node, site: Site) -> None:
+    (source, _), goal = _ends(node, 2)
+    matrix, shape = site.constants[1], listing.shapes[source]
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(shape) < 2:
+        raise UnfitError
+    _product(listing, source, goal, matrix.T, math.prod(shape[:-1]), [])
+
+
+def _product(
+    listing: Listing, source: TensorId, goal: TensorId, matrix: Array, count: int, steps: Sequence[Step]
+) -> None:
+    """The product of `count` rows with the rows of a matrix."""
+    rows, terms = matrix.shape
+    if 0 in (count, rows, terms):
+        raise UnfitError
+    if count == 1:
+        parts, each = _each(rows, terms)
+        listing.add(
+            operations.DOTS, parts, steps, source=listing.at(source), kernels=At(np.ascontiguousarray(matrix)),
+            goal=At(goal), terms=terms, rows=rows, rows_each=each, count=len(steps),
+        )  # fmt: skip
+        return
+    family = min(range(ROWS, ROWS - 3, -1), key=lambda it: -count % it)
+    padded, depth = -(-count // family) * family, depth_of(terms)
+    memory = listing.temporary_memory(BYTES * padded * terms)
+    for first in range(0, terms, depth):
+        size = min(depth, terms - first)
+        for begin, height in ((0, count // family * family), (count // family * family, count % family)):
+            if height:
+                step = min(family, height)
+                copy(
+                    listing, At(source, BYTES * (begin * terms + first)),
+                    At(memory, BYTES * (padded * first + begin * size)), (-(-height // family), size, step),
+                    (family * terms, 1, terms), (family * size, family, 1),
+                )  # fmt: skip
+    # Rows a power of two apart would share places in the cache.
+    apart = rows + LANES
+    laid = np.zeros(terms * apart + SLACK // BYTES, SINGLE)
+    laid[: terms * apart].reshape(terms, apart)[:, :rows] = matrix.T
+    multiply(
+        listing, steps, source=At(laid), goal=At(goal), kernels=At(memory),
+        offsets=At(BYTES * apart * np.arange(terms)), images=1, groups=1, each=count, terms=terms, places=rows,
+        image_bytes=0, group_bytes=0, wide=rows, width=rows, positions=rows, family=family,
     )  # fmt: skip
+
+
+def _softmax(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape = listing.shapes[source]
+    axis = integer(site, "axis", -1 if site.version >= 13 else 1) % len(shape)
+    if 0 in shape or (site.version >= 13 and axis != len(shape) - 1):
+        raise UnfitError
+    rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
+    parts, each = _each(rows, 8 * length)
+    listing.scratch = max(listing.scratch, BYTES * _LANES)
+    listing.add(
+        operations.SOFTMAX, parts, source=listing.at(source), goal=At(goal), rows=rows, length=length, rows_each=each
+    )
 
 
 LOWER: Final[Mapping[str, Lower]] = {
@@ -402,6 +460,8 @@ LOWER: Final[Mapping[str, Lower]] = {
     "GlobalAveragePool": _mean,
     "LRN": _lrn,
     "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Softmax": _softmax,
 }
 """How nodes that are no chain are lowered, by their operators."""
 

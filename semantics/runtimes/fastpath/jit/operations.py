@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
-CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN = range(8)
+CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX = range(9)
 
 FIELDS: Final[Mapping[int, str]] = {
     CHAIN: "source* goal* rows channels places rows_each count",
@@ -26,6 +26,7 @@ FIELDS: Final[Mapping[int, str]] = {
     "taps mean planes_each",
     MEAN: "source* goal* planes places divisor* planes_each",
     LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",
+    SOFTMAX: "source* goal* rows length rows_each",
 }
 """The parameters of each operation, by its code."""
 SLACK: Final = 512

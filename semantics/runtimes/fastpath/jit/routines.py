@@ -17,6 +17,7 @@ from .vectors import (
     ADD,
     DIVIDE,
     GREATEST,
+    SUBTRACT,
     block_product,
     combined,
     copied,
@@ -25,6 +26,7 @@ from .vectors import (
     floats,
     integers,
     paused,
+    power_of_two,
     row_with_row,
     row_with_scalar,
     seen,
@@ -39,6 +41,7 @@ native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
 
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
+SOFTMAX: Final = operations.SOFTMAX
 SLACK: Final = operations.SLACK
 SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
 _CHAIN: Final[Any] = operations.positions(CHAIN)
@@ -49,6 +52,7 @@ _DOTS: Final[Any] = operations.positions(DOTS)
 _POOL: Final[Any] = operations.positions(POOL)
 _MEAN: Final[Any] = operations.positions(MEAN)
 _LRN: Final[Any] = operations.positions(LRN)
+_SOFTMAX: Final[Any] = operations.positions(SOFTMAX)
 
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
@@ -364,6 +368,50 @@ def _lrn(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
                 goal[at + k] = x[at + k] / numba.float32(math.pow(float(addend + factor * sums[k]), float(exponent)))
 
 
+_LANES: Final = 64
+_FACTORS: Final = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))
+_EVEN: Final = 1.5 * 2.0**52
+"""Added to a number it leaves the nearest integer in the last bits."""
+
+
+@native
+def _exponential(x: float) -> Any:
+    """e ** x for a number that is not positive, or a NaN, computed in double and rounded once; 0 below -200."""
+    wide = max(float(x), -200.0) if x == x else float(x)
+    shifted = wide * 1.4426950408889634 + _EVEN
+    power = shifted - _EVEN
+    # Two parts of the logarithm of 2, of which the first has few digits: the difference is nearly exact.
+    r = (wide - power * 0.6931471803691238) - power * 1.9082149292705877e-10
+    series = 1.0 / 6227020800.0
+    for factor in _FACTORS:
+        series = series * r + factor
+    return numba.float32(series * power_of_two(shifted))
+
+
+@native
+def _softmax(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """Powers of e over their sum, along rows; the greatest element of a row is taken away first."""
+    n = words[w + _SOFTMAX.length]
+    first = part * words[w + _SOFTMAX.rows_each]
+    greatest = floats(scratch)
+    for row in range(first, min(first + words[w + _SOFTMAX.rows_each], words[w + _SOFTMAX.rows])):
+        source = _address(words, bases, w + _SOFTMAX.source) + 4 * row * n
+        goal = _address(words, bases, w + _SOFTMAX.goal) + 4 * row * n
+        for k in range(_LANES):
+            greatest[k] = -math.inf
+        for start in range(0, n, _LANES):
+            row_with_row(GREATEST, scratch, source + 4 * start, scratch, min(_LANES, n - start))
+        for k in range(1, _LANES):
+            if greatest[k] > greatest[0] or greatest[k] != greatest[k]:
+                greatest[0] = greatest[k]
+        row_with_scalar(SUBTRACT, source, scratch, goal, n)
+        line = floats(goal)
+        for k in range(n):
+            line[k] = _exponential(line[k])
+        greatest[0] = total(goal, n)
+        row_with_scalar(DIVIDE, goal, scratch, goal, n)
+
+
 # ---- All of them ------------------------------------------------------------------------------
 
 
@@ -400,6 +448,8 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
                 _mean(words, bases, w, part)
             elif code == LRN:
                 _lrn(words, bases, w, part, scratch)
+            elif code == SOFTMAX:
+                _softmax(words, bases, w, part, scratch)
             counted(done)
         looks = 0
         while seen(done) < parts:

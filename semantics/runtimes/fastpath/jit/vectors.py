@@ -317,6 +317,19 @@ integers: Final = intrinsic(_function(_INTEGERS, 1, lambda builder, at: _pointer
 """integers(address): the integers there, to be indexed."""
 
 
+def _power_of_two(_context: Any, _x: Any) -> Any:
+    def code(_context: Any, builder: Any, _signature: Any, values: Sequence[Any]) -> Any:
+        bits = builder.bitcast(values[0], I64)
+        exponent = builder.shl(builder.add(bits, _integer(1023)), _integer(52))
+        return builder.bitcast(exponent, ir.DoubleType())
+
+    return types.float64(types.float64), code
+
+
+power_of_two: Final = intrinsic(_power_of_two)
+"""power_of_two(x): the power of two whose exponent is in the last bits of a double."""
+
+
 # ---- Threads ----------------------------------------------------------------------------------
 
 
