@@ -156,7 +156,7 @@ def finished(listing: Listing) -> Listed:
         np.array(words, np.int64),
         np.array(starts, np.int64),
         plan.total + operations.SLACK,
-        -(-listing.scratch // 64) * 64,
+        -(-listing.scratch // 64) * 64 + BYTES * operations.TOGETHER,
         tuple(values),
         wide,
     )

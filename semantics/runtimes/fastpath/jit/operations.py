@@ -31,6 +31,8 @@ FIELDS: Final[Mapping[int, str]] = {
 """The parameters of each operation, by its code."""
 SLACK: Final = 512
 """Bytes behind data that are read by whole vectors: what is too much is not used."""
+TOGETHER: Final = 32
+"""Steps of a chain that are applied together; scratch memory begins with that many floats for their operands."""
 SCALAR, CHANNEL, TENSOR = range(3)
 """The kinds of operands of a step: one element, one for each channel, a tensor like the data."""
 

@@ -18,7 +18,9 @@ from .vectors import (
     DIVIDE,
     GREATEST,
     SUBTRACT,
+    address_of,
     block_product,
+    changed,
     combined,
     copied,
     counted,
@@ -58,6 +60,7 @@ _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
 _one6, _two6, _three6 = (block_product(ROWS - 2, k) for k in (1, 2, 3))
 _single, _fours = block_product(1, 1), block_product(1, 4)
+_TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
 _PATIENCE: Final = 2000
@@ -71,24 +74,34 @@ def _address(words: Any, bases: Any, at: int) -> Any:
 
 @native
 def _steps(
-    words: Any, bases: Any, at: int, count: int, channel: int, place: int, source: int, goal: int, n: int
-) -> None:
-    """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data."""
+    words: Any, bases: Any, at: int, count: int, channel: int, place: int, source: int, goal: int, n: int, memory: int
+) -> None:  # fmt: skip
+    """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data.
+
+    Steps whose operand is one number are applied together. memory: for these numbers.
+    """
     if count == 0 and source != goal:
         copied(source, goal, 4 * n)
-    for _ in range(count):
-        function, kind = words[at], words[at + 1]
-        operand = _address(words, bases, at + 2)
-        if kind == TENSOR:
-            row_with_row(function, source, operand + 4 * place, goal, n)
+    operands = floats(memory)
+    step = 0
+    while step < count:
+        first = at + 4 * step
+        if words[first + 1] == TENSOR:
+            row_with_row(words[first], source, _address(words, bases, first + 2) + 4 * place, goal, n)
+            step += 1
         else:
-            row_with_scalar(function, source, operand + (4 * channel if kind == CHANNEL else 0), goal, n)
+            some = 0
+            while step + some < count and some < _TOGETHER and words[first + 4 * some + 1] != TENSOR:
+                operand = floats(_address(words, bases, first + 4 * some + 2))
+                operands[some] = operand[channel if words[first + 4 * some + 1] == CHANNEL else 0]
+                some += 1
+            changed(address_of(words) + 8 * first, 32, memory, some, source, goal, n)
+            step += some
         source = goal
-        at += 4
 
 
 @native
-def _chain(words: Any, bases: Any, w: int, part: int) -> None:
+def _chain(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     source, goal = _address(words, bases, w + _CHAIN.source), _address(words, bases, w + _CHAIN.goal)
     channels, places, count = words[w + _CHAIN.channels], words[w + _CHAIN.places], words[w + _CHAIN.count]
     first = part * words[w + _CHAIN.rows_each]
@@ -96,7 +109,7 @@ def _chain(words: Any, bases: Any, w: int, part: int) -> None:
         for start in range(0, places, _BLOCK):
             at = row * places + start
             n = min(_BLOCK, places - start)
-            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n)
+            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n, memory)
 
 
 # ---- Copies -----------------------------------------------------------------------------------
@@ -174,7 +187,7 @@ def _copy(words: Any, bases: Any, w: int, part: int) -> None:
 
 
 @native
-def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     """A block of columns of a band of rows: products of packed kernels with shifted data, then the steps of a chain.
 
     Columns are positions in rows of `wide` elements, of which the first `width` are kept.
@@ -200,6 +213,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
     high = min(low + band, each)
     pitch = 4 * ((n + LANES - 1) // LANES * LANES + LANES)
     padded = (each + family - 1) // family * family
+    scratch = memory + 4 * _TOGETHER
     offsets = _address(words, bases, w + _CONVOLUTION.offsets)
     data = _address(words, bases, w + _CONVOLUTION.source) + image * words[w + _CONVOLUTION.image_bytes] + 4 * start
     goal = _address(words, bases, w + _CONVOLUTION.goal)
@@ -219,7 +233,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
             sums = scratch + (m - low) * pitch
             if wide == width:
                 at = row + start
-                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n)
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n, memory)
                 continue
             y = start // wide
             x = start - y * wide
@@ -234,8 +248,8 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
                 k += wide - x
                 x = 0
             if at > begin:
-                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, goal + 4 * begin, goal + 4 * begin,
-                       at - begin)  # fmt: skip
+                out = goal + 4 * begin
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, out, out, at - begin, memory)
 
 
 @native
@@ -283,7 +297,7 @@ def _products(
 
 
 @native
-def _dots(words: Any, bases: Any, w: int, part: int) -> None:
+def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     """Products of one row with rows of a matrix."""
     terms, count, size = words[w + _DOTS.terms], words[w + _DOTS.count], words[w + _DOTS.rows_each]
     source, kernels = _address(words, bases, w + _DOTS.source), _address(words, bases, w + _DOTS.kernels)
@@ -294,7 +308,7 @@ def _dots(words: Any, bases: Any, w: int, part: int) -> None:
     for row in range(first, last):
         goal[row] = dot(kernels + 4 * row * terms, source, terms)
     at = address + 4 * first
-    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first)
+    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first, memory)
 
 
 # ---- Pooling and normalization ----------------------------------------------------------------
@@ -435,7 +449,7 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
             if code == CONVOLUTION:
                 _convolution(words, bases, w, part, scratch)
             elif code == CHAIN:
-                _chain(words, bases, w, part)
+                _chain(words, bases, w, part, scratch)
             elif code == PAD:
                 _pad(words, bases, w, part)
             elif code == COPY:
@@ -443,7 +457,7 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
             elif code == POOL:
                 _pool(words, bases, w, part, scratch)
             elif code == DOTS:
-                _dots(words, bases, w, part)
+                _dots(words, bases, w, part, scratch)
             elif code == MEAN:
                 _mean(words, bases, w, part)
             elif code == LRN:

@@ -243,6 +243,70 @@ row_with_scalar: Final = _elementwise(False)
 """row_with_scalar(function, x, y, out, count): a function of a row of floats and the float at y."""
 
 
+def _changed(builder: Any, values: Sequence[Any]) -> None:
+    functions, pace, operands, steps, x, out, count = values
+    vector, unroll = _vector(), 4
+    width = LANES * unroll
+    given = _pointer(builder, operands, FLOAT)
+    results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
+    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
+
+    def block(at: Any, masks: Sequence[Any]) -> None:
+        shift = builder.mul(at, _integer(4))
+        for k, result in enumerate(results):
+            place = _pointer(builder, builder.add(builder.add(x, shift), _integer(4 * k * LANES)), vector)
+            loaded = builder.load(place, align=4) if not masks else _masked(builder, "load", vector, place, masks[k])
+            builder.store(loaded, result)
+        with cgutils.for_range(builder, steps, intp=I64) as loop:
+            function = builder.load(_pointer(builder, builder.add(functions, builder.mul(loop.index, pace)), I64))
+            operand = _splat(builder, builder.load(builder.gep(given, [loop.index])), vector)
+            end = builder.append_basic_block("changed")
+            switch = builder.switch(function, end)
+            for code, body in enumerate(_BODIES):
+                case = builder.append_basic_block(f"function{code}")
+                switch.add_case(_integer(code), case)
+                builder.position_at_end(case)
+                for result in results:
+                    builder.store(body(builder, builder.load(result), operand), result)
+                builder.branch(end)
+            builder.position_at_end(end)
+        for k, result in enumerate(results):
+            place = _pointer(builder, builder.add(builder.add(out, shift), _integer(4 * k * LANES)), vector)
+            if masks:
+                _masked(builder, "store", vector, place, masks[k], builder.load(result))
+            else:
+                builder.store(builder.load(result), place, align=4)
+
+    whole = builder.mul(builder.udiv(count, _integer(width)), _integer(width))
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(width), I64) as (at, _):
+        block(at, ())
+    with builder.if_then(builder.icmp_signed("<", whole, count)):
+        rest = builder.sub(count, whole)
+        limits = [builder.sub(rest, _integer(k * LANES)) for k in range(unroll)]
+        ends = [_splat(builder, it, ir.VectorType(I64, LANES)) for it in limits]
+        block(whole, [builder.icmp_signed("<", lanes, it) for it in ends])
+
+
+def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
+    """Loads or stores the elements of a vector where the mask holds."""
+    kinds = {
+        "load": (vector, [place.type, I32, mask.type, vector]),
+        "store": (None, [vector, place.type, I32, mask.type]),
+    }
+    result, types_ = kinds[what]
+    form = ir.FunctionType(ir.VoidType() if result is None else result, types_)
+    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.{what}.v{LANES}f32.p0")
+    align = ir.Constant(I32, 4)
+    if value is None:
+        return builder.call(function, [place, align, mask, ir.Constant(vector, None)])
+    return builder.call(function, [value, place, align, mask])
+
+
+changed: Final = intrinsic(_function(types.void, 7, _changed))
+"""changed(functions, pace, operands, steps, x, out, count): functions of a row of floats, one after the other: the codes
+lie `pace` bytes apart, their operands are the floats at `operands`. `out` may be x."""
+
+
 def _combined(builder: Any, values: Sequence[Any]) -> None:
     function, source, offsets, taps, goal, count = values
     vector, unroll = _vector(), 2
@@ -328,6 +392,14 @@ def _power_of_two(_context: Any, _x: Any) -> Any:
 
 power_of_two: Final = intrinsic(_power_of_two)
 """power_of_two(x): the power of two whose exponent is in the last bits of a double."""
+
+
+def _address_of(_context: Any, _pointer_: Any) -> Any:
+    return types.int64(_INTEGERS), lambda context, builder, signature, values: builder.ptrtoint(values[0], I64)
+
+
+address_of: Final = intrinsic(_address_of)
+"""address_of(pointer): the address that `integers` was given."""
 
 
 # ---- Threads ----------------------------------------------------------------------------------
