@@ -289,12 +289,9 @@ def _changed(builder: Any, values: Sequence[Any]) -> None:
 
 def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
     """Loads or stores the elements of a vector where the mask holds."""
-    kinds = {
-        "load": (vector, [place.type, I32, mask.type, vector]),
-        "store": (None, [vector, place.type, I32, mask.type]),
-    }
-    result, types_ = kinds[what]
-    form = ir.FunctionType(ir.VoidType() if result is None else result, types_)
+    common = [place.type, I32, mask.type]
+    parameters = [*common, vector] if value is None else [vector, *common]
+    form = ir.FunctionType(vector if value is None else ir.VoidType(), parameters)
     function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.{what}.v{LANES}f32.p0")
     align = ir.Constant(I32, 4)
     if value is None:
@@ -303,8 +300,10 @@ def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: 
 
 
 changed: Final = intrinsic(_function(types.void, 7, _changed))
-"""changed(functions, pace, operands, steps, x, out, count): functions of a row of floats, one after the other: the codes
-lie `pace` bytes apart, their operands are the floats at `operands`. `out` may be x."""
+"""changed(functions, pace, operands, steps, x, out, count): functions of a row of floats, one after the other.
+
+functions: the address of the first code, each `pace` bytes behind the one before; operands: that of their second
+operands, which are numbers. `out` may be x."""
 
 
 def _combined(builder: Any, values: Sequence[Any]) -> None:
