@@ -1,7 +1,7 @@
 """Benchmark of the fast path on the light models, side by side with onnx.reference and onnxruntime.
 
     SONNX_ONNXRUNTIME=/path/to/python python tests/benchmarks/fastpath.py [--nets resnet50,squeezenet] [--threads 2]
-        [--any-core]
+        [--any-core] [--ours numba]
 
 Each engine runs in a process of its own, in turns with the others; a figure is the least time of all runs. The weights
 are drawn by seed (`light_models`). `load` is the time until a model is ready, MB the peak memory of the process, and
@@ -113,7 +113,8 @@ def main() -> None:
     """Measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nets", default=",".join(NETS))
-    parser.add_argument("--engines", default=",".join(ENGINES), help="the first and onnxruntime are always there")
+    parser.add_argument("--engines", default="reference", help="ours and onnxruntime are always there")
+    parser.add_argument("--ours", choices=("numpy", "numba"), default="numpy", help="what is compared")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2)
     parser.add_argument("--any-core", action="store_true", help="BLAS uses what the processor has")
@@ -127,11 +128,11 @@ def main() -> None:
     if arguments.any_core:
         for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
             os.environ.pop(name, None)
-    engines = [it for it in ENGINES if it in {"numpy", "onnxruntime", *arguments.engines.split(",")}]
-    table(engines, arguments.nets.split(","), arguments.threads, arguments.turns)
+    engines = [it for it in ENGINES if it in {arguments.ours, "onnxruntime", *arguments.engines.split(",")}]
+    table(arguments.ours, engines, arguments.nets.split(","), arguments.threads, arguments.turns)
 
 
-def table(engines: list[str], nets: list[str], threads: int, turns: int) -> None:
+def table(engine: str, engines: list[str], nets: list[str], threads: int, turns: int) -> None:
     """One row for each net, the geometric means below."""
     import onnx
     from light_models import image, light_model
@@ -141,7 +142,7 @@ def table(engines: list[str], nets: list[str], threads: int, turns: int) -> None
     core = os.environ.get("OPENBLAS_CORETYPE")
     held = f", OpenBLAS held to {core}" if core else ""
     shown = Table(title=f"the fast path on the light models, {threads} threads{held}")
-    for column in ("net", "numpy ms", "load s", "MB", "onnxruntime ms", "MB", "ratio", "MB ratio", "reference ms",
+    for column in ("net", f"{engine} ms", "load s", "MB", "onnxruntime ms", "MB", "ratio", "MB ratio", "reference ms",
                    "faster by", "difference"):  # fmt: skip
         shown.add_column(column, justify="right")
     ratios, gains = [], []
@@ -150,14 +151,14 @@ def table(engines: list[str], nets: list[str], threads: int, turns: int) -> None
             model, proto = Path(folder, f"{net}.onnx"), light_model(net)
             onnx.save(proto, model)
             np.savez(model.with_suffix(".npz"), **image(proto))  # type: ignore[arg-type]
-            files = {engine: Path(folder, f"{net}-{engine}.npz") for engine in engines}
+            files = {it: Path(folder, f"{net}-{it}.npz") for it in engines}
             rows = []
             for turn in range(turns):
                 now = [it for it in engines if it != "reference" or turn == 0]
                 rows.append({it: measured(it, model, files[it], threads) for it in now})
             best = {it: min(row[it] for row in rows if it in row) for it in engines}
-            ours, theirs = best["numpy"], best["onnxruntime"]
-            pairs = [list(np.load(files[it]).values()) for it in ("numpy", "onnxruntime")]
+            ours, theirs = best[engine], best["onnxruntime"]
+            pairs = [list(np.load(files[it]).values()) for it in (engine, "onnxruntime")]
             worst = max(float(np.abs(a - b).max() / np.abs(b).max()) for a, b in zip(*pairs, strict=True))
             ratios.append(ours[0] / theirs[0])
             slow = best.get("reference", (math.nan,))[0]

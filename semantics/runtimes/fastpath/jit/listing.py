@@ -22,8 +22,6 @@ from ..kernel import Array
 from . import operations
 
 Shape = tuple[int, ...]
-SLACK: Final = 512
-"""Bytes behind what products read: columns are taken by whole vectors, and what is too much is not used."""
 ABSOLUTE, ARENA, GIVEN = range(3)
 """The bases: none, the arena, then the inputs and outputs of the list."""
 BYTES: Final = 4
@@ -157,8 +155,8 @@ def finished(listing: Listing) -> Listed:
     return Listed(
         np.array(words, np.int64),
         np.array(starts, np.int64),
-        plan.total + SLACK,
-        -(-listing.scratch // 64) * 64,
+        plan.total + operations.SLACK,
+        -(-listing.scratch // 64) * 64 + BYTES * operations.TOGETHER,
         tuple(values),
         wide,
     )

@@ -20,8 +20,8 @@ from ..reading import integer, integers, number
 from ..windows import Placed, window_of
 from ..workers import THREADS
 from . import operations
-from .listing import BYTES, SLACK, At, Listing, Shape, Step
-from .operations import CHANNEL, SCALAR, TENSOR
+from .listing import BYTES, At, Listing, Shape, Step
+from .operations import CHANNEL, SCALAR, SLACK, TENSOR
 from .processor import LANES, ROWS
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST = range(7)
@@ -33,6 +33,8 @@ _FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
 }
 """Functions of two operands: with the data at the left, at the right."""
 _ZERO: Final = np.zeros((), SINGLE)
+_LANES: Final = 64
+"""The greatest elements of a row that are found side by side."""
 _PART: Final = 64 << 10
 """About how many elements of elementwise work are a part of an operation."""
 
@@ -98,13 +100,22 @@ def elementwise(listing: Listing, chain: Chain, goal: TensorId) -> None:
 # ---- Convolutions -----------------------------------------------------------------------------
 
 
+def depth_of(terms: int) -> int:
+    """The terms that are summed before the next rows are taken."""
+    return -(-terms // -(-terms // _DEPTH))
+
+
 def packed(kernels: Array, groups: int, rows: int) -> Array:
-    """Kernels as products read them: by groups, by blocks of rows, the rows of a block side by side."""
+    """Kernels in the order in which products read them: by groups, by the terms that are summed at a time, by blocks of
+    rows, by terms, the rows of a block side by side."""
     each = kernels.shape[0] // groups
     terms = math.prod(kernels.shape[1:])
     padded = np.zeros((groups, -(-each // rows) * rows, terms), SINGLE)
     padded[:, :each] = kernels.reshape(groups, each, terms)
-    return np.ascontiguousarray(padded.reshape(groups, -1, rows, terms).swapaxes(2, 3))
+    blocks = padded.reshape(groups, -1, rows, terms).swapaxes(2, 3)
+    depth = depth_of(terms)
+    pieces = [blocks[:, :, first : first + depth].reshape(groups, -1) for first in range(0, terms, depth)]
+    return np.ascontiguousarray(np.concatenate(pieces, axis=1))
 
 
 def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> None:
@@ -124,7 +135,7 @@ def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> Non
         steps.insert(0, (ADD, CHANNEL, At(np.ascontiguousarray(bias))))
     placed = _flat(how.placed)
     data, offsets, image, wide, width, places = _data(listing, source, placed, groups, how.read)
-    family = 1 if how.each == 1 else ROWS
+    family = 1 if how.each == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda rows: -how.each % rows)
     multiply(
         listing, steps, source=data, goal=At(goal), kernels=At(packed(known, groups, family)),
         offsets=At(np.asarray(offsets, np.int64).reshape(-1)), images=shape[0], groups=groups, each=how.each,
@@ -171,12 +182,17 @@ def _data(
         width=width, top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high, wide=wide,
         planes_each=each,
     )  # fmt: skip
-    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
-    rows = (down % s * t * high + down // s) * wide
-    columns = across % t * high * wide + across // t
-    offsets = plane * np.arange(read)[:, None, None] + rows[:, None] + columns
+    offsets = plane * np.arange(read)[:, None, None] + _taps(placed, high, wide)
     count = placed.count
     return At(memory), BYTES * offsets, BYTES * channels * plane, wide, count[1], (count[0] - 1) * wide + count[1]
+
+
+def _taps(placed: Placed, high: int, wide: int) -> Array:
+    """Where the positions of a window lie in a plane that is split by its strides into planes of this size."""
+    s, t = placed.strides
+    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
+    offsets: Array = ((down % s * t * high + down // s) * wide)[:, None] + across % t * high * wide + across // t
+    return offsets
 
 
 _SUMS: Final = 96 << 10
@@ -193,7 +209,6 @@ def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At)
     each, terms, places, images, groups, family = (
         _integer(parameters, it) for it in ("each", "terms", "places", "images", "groups", "family")
     )
-    depth = -(-terms // -(-terms // _DEPTH))
     rows = -(-each // family) * family
     bands = -(-rows // _TALL)
     columns = 3 * LANES
@@ -215,7 +230,7 @@ def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At)
     listing.scratch = max(listing.scratch, BYTES * (band + family) * (block + 5 * LANES))
     listing.add(
         operations.CONVOLUTION, others * bands * blocks, steps, **parameters, blocks=blocks, block=block, bands=bands,
-        band=band, depth=depth, groups_each=groups_each, count=len(steps),
+        band=band, depth=depth_of(terms), groups_each=groups_each, count=len(steps),
     )  # fmt: skip
 
 
@@ -313,13 +328,17 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
     placed = _flat(original)
     planes = math.prod(shape[:2])
     parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
-    listing.scratch = max(listing.scratch, BYTES * placed.count[1])
-    (high, wide), (down, across), (s, t) = placed.count, placed.kernel, placed.strides
+    (s, t), (rows, columns) = placed.strides, placed.count
+    high, wide = (max(-(-p // s), (o - 1) + -(-e // s)) for p, s, o, e in zip(
+        placed.padded, placed.strides, placed.count, placed.extent, strict=True
+    ))  # fmt: skip
+    taps = _taps(placed, high, wide)
+    listing.scratch = max(listing.scratch, BYTES * (s * t + 1) * high * wide + 2 * SLACK)
     listing.add(
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
-        planes=planes, height=placed.data[0], width=placed.data[1], high=high, wide=wide, down=down, across=across,
-        step_down=s, step_across=t, far_down=placed.dilations[0], far_across=placed.dilations[1], top=placed.before[0],
-        left=placed.before[1], mean=int(mean), planes_each=each,
+        offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
+        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high,
+        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=int(mean), planes_each=each,
     )  # fmt: skip
 
 
@@ -351,24 +370,80 @@ def _lrn(listing: Listing, node: Node, site: Site) -> None:
 
 def _gemm(listing: Listing, node: Node, site: Site) -> None:
     (source, _), goal = _ends(node, 2)
-    shape, kernels = listing.shapes[source], site.constants[1]
+    matrix, shape = site.constants[1], listing.shapes[source]
     bias = site.constants[2] if len(site.constants) > 2 else None
-    if shape[0] != 1 or not isinstance(kernels, np.ndarray) or kernels.size == 0 or integer(site, "transA"):
+    if integer(site, "transA") or number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
         raise UnfitError
-    if number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
+    if not isinstance(matrix, np.ndarray):
         raise UnfitError
-    matrix = np.ascontiguousarray(kernels if integer(site, "transB") else kernels.T)
-    rows, terms = matrix.shape
+    matrix = matrix if integer(site, "transB") else matrix.T
     steps: list[Step] = []
     if len(node.inputs) > 2 and node.inputs[2] is not None:
-        if not isinstance(bias, np.ndarray):
+        if not isinstance(bias, np.ndarray) or (shape[0] > 1 and bias.size != math.prod(bias.shape[-1:])):
             raise UnfitError
-        steps.append((ADD, TENSOR, At(np.ascontiguousarray(np.broadcast_to(widened(bias, SINGLE), (1, rows))))))
-    parts, each = _each(rows, terms)
-    listing.add(
-        operations.DOTS, parts, steps, source=listing.at(source), kernels=At(matrix), goal=At(goal), terms=terms,
-        rows=rows, rows_each=each, count=len(steps),
+        whole = np.broadcast_to(widened(bias, SINGLE), (shape[0], len(matrix)))
+        steps.append((ADD, TENSOR, At(np.ascontiguousarray(whole))))
+    _product(listing, source, goal, matrix, shape[0], steps)
+
+
+def _matmul(listing: Listing, node: Node, site: Site) -> None:
+    (source, _), goal = _ends(node, 2)
+    matrix, shape = site.constants[1], listing.shapes[source]
+    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(shape) < 2:
+        raise UnfitError
+    _product(listing, source, goal, matrix.T, math.prod(shape[:-1]), [])
+
+
+def _product(
+    listing: Listing, source: TensorId, goal: TensorId, matrix: Array, count: int, steps: Sequence[Step]
+) -> None:
+    """The product of `count` rows with the rows of a matrix."""
+    rows, terms = matrix.shape
+    if 0 in (count, rows, terms):
+        raise UnfitError
+    if count == 1:
+        parts, each = _each(rows, terms)
+        listing.add(
+            operations.DOTS, parts, steps, source=listing.at(source), kernels=At(np.ascontiguousarray(matrix)),
+            goal=At(goal), terms=terms, rows=rows, rows_each=each, count=len(steps),
+        )  # fmt: skip
+        return
+    family = min(range(ROWS, ROWS - 3, -1), key=lambda it: -count % it)
+    padded, depth = -(-count // family) * family, depth_of(terms)
+    memory = listing.temporary_memory(BYTES * padded * terms)
+    for first in range(0, terms, depth):
+        size = min(depth, terms - first)
+        for begin, height in ((0, count // family * family), (count // family * family, count % family)):
+            if height:
+                step = min(family, height)
+                copy(
+                    listing, At(source, BYTES * (begin * terms + first)),
+                    At(memory, BYTES * (padded * first + begin * size)), (-(-height // family), size, step),
+                    (family * terms, 1, terms), (family * size, family, 1),
+                )  # fmt: skip
+    # Rows a power of two apart would share places in the cache.
+    apart = rows + LANES
+    laid = np.zeros(terms * apart + SLACK // BYTES, SINGLE)
+    laid[: terms * apart].reshape(terms, apart)[:, :rows] = matrix.T
+    multiply(
+        listing, steps, source=At(laid), goal=At(goal), kernels=At(memory),
+        offsets=At(BYTES * apart * np.arange(terms)), images=1, groups=1, each=count, terms=terms, places=rows,
+        image_bytes=0, group_bytes=0, wide=rows, width=rows, positions=rows, family=family,
     )  # fmt: skip
+
+
+def _softmax(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape = listing.shapes[source]
+    axis = integer(site, "axis", -1 if site.version >= 13 else 1) % len(shape)
+    if 0 in shape or (site.version >= 13 and axis != len(shape) - 1):
+        raise UnfitError
+    rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
+    parts, each = _each(rows, 8 * length)
+    listing.scratch = max(listing.scratch, BYTES * _LANES)
+    listing.add(
+        operations.SOFTMAX, parts, source=listing.at(source), goal=At(goal), rows=rows, length=length, rows_each=each
+    )
 
 
 LOWER: Final[Mapping[str, Lower]] = {
@@ -385,6 +460,8 @@ LOWER: Final[Mapping[str, Lower]] = {
     "GlobalAveragePool": _mean,
     "LRN": _lrn,
     "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Softmax": _softmax,
 }
 """How nodes that are no chain are lowered, by their operators."""
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Mapping
-from typing import Final
+from itertools import accumulate
+from typing import Any, Final
 
-CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN = range(8)
+CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX = range(9)
 
 FIELDS: Final[Mapping[int, str]] = {
     CHAIN: "source* goal* rows channels places rows_each count",
@@ -21,21 +22,25 @@ FIELDS: Final[Mapping[int, str]] = {
     CONVOLUTION: "source* goal* kernels* offsets* images groups each terms places image_bytes group_bytes wide width "
     "positions blocks block bands band depth family groups_each count",
     DOTS: "source* kernels* goal* terms rows rows_each count",
-    POOL: "source* goal* counts* planes height width high wide down across step_down step_across far_down far_across "
-    "top left mean planes_each",
+    POOL: "source* goal* counts* offsets* planes height width top left split_high split_wide high wide rows columns "
+    "taps mean planes_each",
     MEAN: "source* goal* planes places divisor* planes_each",
     LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",
+    SOFTMAX: "source* goal* rows length rows_each",
 }
 """The parameters of each operation, by its code."""
+SLACK: Final = 512
+"""Bytes behind data that are read by whole vectors: what is too much is not used."""
+TOGETHER: Final = 32
+"""Steps of a chain that are applied together; scratch memory begins with that many floats for their operands."""
 SCALAR, CHANNEL, TENSOR = range(3)
 """The kinds of operands of a step: one element, one for each channel, a tensor like the data."""
 
 
-def positions(code: int) -> tuple[int, ...]:
+def positions(code: int) -> Any:
     """A named tuple: for each parameter the distance of its first integer from that of the code, and in `steps` where
     the steps begin."""
     names = FIELDS[code].split()
-    places = [2]
-    for name in names:
-        places.append(places[-1] + (2 if name.endswith("*") else 1))
-    return namedtuple("Positions", [*(name.rstrip("*") for name in names), "steps"])(*places)
+    sizes = (2 if name.endswith("*") else 1 for name in names)
+    form: Any = namedtuple("Positions", [*(name.rstrip("*") for name in names), "steps"])  # Numba reads its fields
+    return form(*accumulate(sizes, initial=2))

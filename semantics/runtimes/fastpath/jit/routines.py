@@ -17,16 +17,22 @@ from .vectors import (
     ADD,
     DIVIDE,
     GREATEST,
+    SUBTRACT,
+    address_of,
     block_product,
+    changed,
+    combined,
     copied,
     counted,
     dot,
     floats,
     integers,
     paused,
+    power_of_two,
     row_with_row,
     row_with_scalar,
     seen,
+    thinned,
     total,
     yielded,
 )  # fmt: skip
@@ -37,6 +43,8 @@ native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
 
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
+SOFTMAX: Final = operations.SOFTMAX
+SLACK: Final = operations.SLACK
 SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
 _CHAIN: Final[Any] = operations.positions(CHAIN)
 _PAD: Final[Any] = operations.positions(PAD)
@@ -46,12 +54,13 @@ _DOTS: Final[Any] = operations.positions(DOTS)
 _POOL: Final[Any] = operations.positions(POOL)
 _MEAN: Final[Any] = operations.positions(MEAN)
 _LRN: Final[Any] = operations.positions(LRN)
+_SOFTMAX: Final[Any] = operations.positions(SOFTMAX)
 
-_three: Final = block_product(ROWS, 3)
-_two: Final = block_product(ROWS, 2)
-_one: Final = block_product(ROWS, 1)
-_single: Final = block_product(1, 1)
-_fours: Final = block_product(1, 4)
+_one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
+_one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
+_one6, _two6, _three6 = (block_product(ROWS - 2, k) for k in (1, 2, 3))
+_single, _fours = block_product(1, 1), block_product(1, 4)
+_TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
 _PATIENCE: Final = 2000
@@ -59,30 +68,40 @@ _PATIENCE: Final = 2000
 
 
 @native
-def _address(words: Any, bases: Any, at: int) -> int:
+def _address(words: Any, bases: Any, at: int) -> Any:
     return bases[words[at]] + words[at + 1]
 
 
 @native
 def _steps(
-    words: Any, bases: Any, at: int, count: int, channel: int, place: int, source: int, goal: int, n: int
-) -> None:
-    """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data."""
+    words: Any, bases: Any, at: int, count: int, channel: int, place: int, source: int, goal: int, n: int, memory: int
+) -> None:  # fmt: skip
+    """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data.
+
+    Steps whose operand is one number are applied together. memory: for these numbers.
+    """
     if count == 0 and source != goal:
         copied(source, goal, 4 * n)
-    for _ in range(count):
-        function, kind = words[at], words[at + 1]
-        operand = _address(words, bases, at + 2)
-        if kind == TENSOR:
-            row_with_row(function, source, operand + 4 * place, goal, n)
+    operands = floats(memory)
+    step = 0
+    while step < count:
+        first = at + 4 * step
+        if words[first + 1] == TENSOR:
+            row_with_row(words[first], source, _address(words, bases, first + 2) + 4 * place, goal, n)
+            step += 1
         else:
-            row_with_scalar(function, source, operand + (4 * channel if kind == CHANNEL else 0), goal, n)
+            some = 0
+            while step + some < count and some < _TOGETHER and words[first + 4 * some + 1] != TENSOR:
+                operand = floats(_address(words, bases, first + 4 * some + 2))
+                operands[some] = operand[channel if words[first + 4 * some + 1] == CHANNEL else 0]
+                some += 1
+            changed(address_of(words) + 8 * first, 32, memory, some, source, goal, n)
+            step += some
         source = goal
-        at += 4
 
 
 @native
-def _chain(words: Any, bases: Any, w: int, part: int) -> None:
+def _chain(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     source, goal = _address(words, bases, w + _CHAIN.source), _address(words, bases, w + _CHAIN.goal)
     channels, places, count = words[w + _CHAIN.channels], words[w + _CHAIN.places], words[w + _CHAIN.count]
     first = part * words[w + _CHAIN.rows_each]
@@ -90,54 +109,57 @@ def _chain(words: Any, bases: Any, w: int, part: int) -> None:
         for start in range(0, places, _BLOCK):
             at = row * places + start
             n = min(_BLOCK, places - start)
-            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n)
+            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n, memory)
 
 
 # ---- Copies -----------------------------------------------------------------------------------
 
 
 @native
-def _strided(source: Any, first: int, step: int, goal: Any, at: int, n: int) -> None:
-    """goal[at + k] = source[first + k * step]"""
-    if step == 2:
-        for k in range(n):
-            goal[at + k] = source[first + 2 * k]
-    else:
-        for k in range(n):
-            goal[at + k] = source[first + k * step]
+def _plane(
+    source: int, goal: int, height: int, width: int, top: int, left: int, s: int, t: int, high: int, wide: int,
+    beyond: float,
+) -> None:  # fmt: skip
+    """A plane between elements `beyond`, split by position modulo s and t into planes of `high` rows."""
+    elements, goals = floats(source), floats(goal)
+    for a in range(s):
+        for b in range(t):
+            low = max(0, -((b - left) // t))  # the first j with j * t + b - left >= 0
+            past = max(low, min(wide, (width - 1 - b + left) // t + 1))
+            for i in range(high):
+                y = i * s + a - top
+                at = ((a * t + b) * high + i) * wide
+                if y < 0 or y >= height:
+                    for j in range(wide):
+                        goals[at + j] = beyond
+                    continue
+                for j in range(low):
+                    goals[at + j] = beyond
+                begin = y * width + low * t + b - left
+                if t == 1:
+                    copied(source + 4 * begin, goal + 4 * (at + low), 4 * (past - low))
+                elif t == 2:
+                    thinned(source + 4 * begin, goal + 4 * (at + low), past - low)
+                else:
+                    for j in range(past - low):
+                        goals[at + low + j] = elements[begin + j * t]
+                for j in range(past, wide):
+                    goals[at + j] = beyond
 
 
 @native
 def _pad(words: Any, bases: Any, w: int, part: int) -> None:
     """Planes between zeros, split by position modulo the strides."""
     height, width = words[w + _PAD.height], words[w + _PAD.width]
-    top, left, s, t = words[w + _PAD.top], words[w + _PAD.left], words[w + _PAD.split_high], words[w + _PAD.split_wide]
+    s, t = words[w + _PAD.split_high], words[w + _PAD.split_wide]
     high, wide = words[w + _PAD.high], words[w + _PAD.wide]
-    source = floats(_address(words, bases, w + _PAD.source))
-    goal = floats(_address(words, bases, w + _PAD.goal))
+    source, goal = _address(words, bases, w + _PAD.source), _address(words, bases, w + _PAD.goal)
     first = part * words[w + _PAD.planes_each]
     for plane in range(first, min(first + words[w + _PAD.planes_each], words[w + _PAD.planes])):
-        for a in range(s):
-            for b in range(t):
-                low = max(0, -((b - left) // t))  # the first j with j * t + b - left >= 0
-                past = max(low, min(wide, (width - 1 - b + left) // t + 1))
-                for i in range(high):
-                    y = i * s + a - top
-                    at = (((plane * s + a) * t + b) * high + i) * wide
-                    if y < 0 or y >= height:
-                        for j in range(wide):
-                            goal[at + j] = 0.0
-                        continue
-                    for j in range(low):
-                        goal[at + j] = 0.0
-                    begin = (plane * height + y) * width + low * t + b - left
-                    if t == 1:
-                        for j in range(past - low):
-                            goal[at + low + j] = source[begin + j]
-                    else:
-                        _strided(source, begin, t, goal, at + low, past - low)
-                    for j in range(past, wide):
-                        goal[at + j] = 0.0
+        _plane(
+            source + 4 * plane * height * width, goal + 4 * plane * s * t * high * wide, height, width,
+            words[w + _PAD.top], words[w + _PAD.left], s, t, high, wide, 0.0,
+        )  # fmt: skip
 
 
 @native
@@ -165,7 +187,7 @@ def _copy(words: Any, bases: Any, w: int, part: int) -> None:
 
 
 @native
-def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     """A block of columns of a band of rows: products of packed kernels with shifted data, then the steps of a chain.
 
     Columns are positions in rows of `wide` elements, of which the first `width` are kept.
@@ -190,18 +212,20 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
     n = min(block, places - start)
     high = min(low + band, each)
     pitch = 4 * ((n + LANES - 1) // LANES * LANES + LANES)
-    packed = (each + family - 1) // family * family * terms * 4
+    padded = (each + family - 1) // family * family
+    scratch = memory + 4 * _TOGETHER
     offsets = _address(words, bases, w + _CONVOLUTION.offsets)
     data = _address(words, bases, w + _CONVOLUTION.source) + image * words[w + _CONVOLUTION.image_bytes] + 4 * start
     goal = _address(words, bases, w + _CONVOLUTION.goal)
     matrices = _address(words, bases, w + _CONVOLUTION.kernels)
     for g in range(group, min(group + groups_each, groups)):
         source = data + g * words[w + _CONVOLUTION.group_bytes]
-        kernels = matrices + g * packed + low * terms * 4
+        kernels = matrices + g * padded * terms * 4
         for first in range(0, terms, depth):
+            k = min(depth, terms - first)
             _products(
-                kernels + first * family * 4, source, offsets + 8 * first, terms, min(depth, terms - first), scratch,
-                pitch, n, high - low, family, first == 0,
+                kernels + 4 * (padded * first + low * k), source, offsets + 8 * first, k, scratch, pitch, n,
+                high - low, family, first == 0,
             )  # fmt: skip
         for m in range(low, high):
             channel = g * each + m
@@ -209,7 +233,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
             sums = scratch + (m - low) * pitch
             if wide == width:
                 at = row + start
-                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n)
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n, memory)
                 continue
             y = start // wide
             x = start - y * wide
@@ -224,14 +248,13 @@ def _convolution(words: Any, bases: Any, w: int, part: int, scratch: int) -> Non
                 k += wide - x
                 x = 0
             if at > begin:
-                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, goal + 4 * begin, goal + 4 * begin,
-                       at - begin)  # fmt: skip
+                out = goal + 4 * begin
+                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, out, out, at - begin, memory)
 
 
 @native
 def _products(
-    kernels: int, source: int, offsets: int, terms: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int,
-    first: bool,
+    kernels: int, source: int, offsets: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int, first: bool
 ) -> None:  # fmt: skip
     start = 0
     begin = 1 if first else 0
@@ -246,22 +269,35 @@ def _products(
             else:
                 _single(kernels, columns, offsets, k, into, pitch, begin)
                 start += LANES
-        elif left > 2 * LANES:
-            for m in range(0, rows, ROWS):
-                _three(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += 3 * LANES
-        elif left > LANES:
-            for m in range(0, rows, ROWS):
-                _two(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += 2 * LANES
         else:
-            for m in range(0, rows, ROWS):
-                _one(kernels + 4 * m * terms, columns, offsets, k, into + m * pitch, pitch, begin)
-            start += LANES
+            vectors = min(3, (left + LANES - 1) // LANES)
+            for m in range(0, rows, family):
+                a, c = kernels + 4 * m * k, into + m * pitch
+                if family == ROWS:
+                    if vectors == 3:
+                        _three8(a, columns, offsets, k, c, pitch, begin)
+                    elif vectors == 2:
+                        _two8(a, columns, offsets, k, c, pitch, begin)
+                    else:
+                        _one8(a, columns, offsets, k, c, pitch, begin)
+                elif family == ROWS - 1:
+                    if vectors == 3:
+                        _three7(a, columns, offsets, k, c, pitch, begin)
+                    elif vectors == 2:
+                        _two7(a, columns, offsets, k, c, pitch, begin)
+                    else:
+                        _one7(a, columns, offsets, k, c, pitch, begin)
+                elif vectors == 3:
+                    _three6(a, columns, offsets, k, c, pitch, begin)
+                elif vectors == 2:
+                    _two6(a, columns, offsets, k, c, pitch, begin)
+                else:
+                    _one6(a, columns, offsets, k, c, pitch, begin)
+            start += vectors * LANES
 
 
 @native
-def _dots(words: Any, bases: Any, w: int, part: int) -> None:
+def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     """Products of one row with rows of a matrix."""
     terms, count, size = words[w + _DOTS.terms], words[w + _DOTS.count], words[w + _DOTS.rows_each]
     source, kernels = _address(words, bases, w + _DOTS.source), _address(words, bases, w + _DOTS.kernels)
@@ -272,7 +308,7 @@ def _dots(words: Any, bases: Any, w: int, part: int) -> None:
     for row in range(first, last):
         goal[row] = dot(kernels + 4 * row * terms, source, terms)
     at = address + 4 * first
-    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first)
+    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first, memory)
 
 
 # ---- Pooling and normalization ----------------------------------------------------------------
@@ -281,47 +317,26 @@ def _dots(words: Any, bases: Any, w: int, part: int) -> None:
 @native
 def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
     """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order."""
-    height, width, high, wide = (
-        words[w + _POOL.height],
-        words[w + _POOL.width],
-        words[w + _POOL.high],
-        words[w + _POOL.wide],
-    )
-    s, t, top, left = (
-        words[w + _POOL.step_down],
-        words[w + _POOL.step_across],
-        words[w + _POOL.top],
-        words[w + _POOL.left],
-    )
-    far_down, far_across, mean = words[w + _POOL.far_down], words[w + _POOL.far_across], words[w + _POOL.mean]
+    height, width = words[w + _POOL.height], words[w + _POOL.width]
+    s, t = words[w + _POOL.split_high], words[w + _POOL.split_wide]
+    high, wide = words[w + _POOL.high], words[w + _POOL.wide]
+    rows, columns, mean = words[w + _POOL.rows], words[w + _POOL.columns], words[w + _POOL.mean]
     source, goal = _address(words, bases, w + _POOL.source), _address(words, bases, w + _POOL.goal)
-    counts = _address(words, bases, w + _POOL.counts)
-    elements, thinned = floats(source), floats(scratch)
-    function = ADD if mean else GREATEST
-    begin = -0.0 if mean else -math.inf
+    counts, offsets = _address(words, bases, w + _POOL.counts), _address(words, bases, w + _POOL.offsets)
+    results = scratch + 4 * s * t * high * wide + SLACK
     first = part * words[w + _POOL.planes_each]
     for plane in range(first, min(first + words[w + _POOL.planes_each], words[w + _POOL.planes])):
-        for i in range(high):
-            out = goal + 4 * (plane * high + i) * wide
-            line = floats(out)
-            for j in range(wide):
-                line[j] = begin
-            for a in range(words[w + _POOL.down]):
-                y = i * s + a * far_down - top
-                if y < 0 or y >= height:
-                    continue
-                row = (plane * height + y) * width
-                for b in range(words[w + _POOL.across]):
-                    shift = b * far_across - left
-                    low = max(0, -(shift // t))
-                    past = max(low, min(wide, (width - 1 - shift) // t + 1))
-                    at = source + 4 * (row + low * t + shift)
-                    if t > 1:
-                        _strided(elements, row + low * t + shift, t, thinned, 0, past - low)
-                        at = scratch
-                    row_with_row(function, out + 4 * low, at, out + 4 * low, past - low)
-            if mean:
-                row_with_row(DIVIDE, out, counts + 4 * i * wide, out, wide)
+        _plane(
+            source + 4 * plane * height * width, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left],
+            s, t, high, wide, -0.0 if mean else -math.inf,
+        )  # fmt: skip
+        function = ADD if mean else GREATEST
+        combined(function, scratch, offsets, words[w + _POOL.taps], results, (rows - 1) * wide + columns)
+        out = goal + 4 * plane * rows * columns
+        for i in range(rows):
+            copied(results + 4 * i * wide, out + 4 * i * columns, 4 * columns)
+        if mean:
+            row_with_row(DIVIDE, out, counts, out, rows * columns)
 
 
 @native
@@ -367,6 +382,50 @@ def _lrn(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
                 goal[at + k] = x[at + k] / numba.float32(math.pow(float(addend + factor * sums[k]), float(exponent)))
 
 
+_LANES: Final = 64
+_FACTORS: Final = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))
+_EVEN: Final = 1.5 * 2.0**52
+"""Added to a number it leaves the nearest integer in the last bits."""
+
+
+@native
+def _exponential(x: float) -> Any:
+    """e ** x for a number that is not positive, or a NaN, computed in double and rounded once; 0 below -200."""
+    wide = max(float(x), -200.0) if x == x else float(x)
+    shifted = wide * 1.4426950408889634 + _EVEN
+    power = shifted - _EVEN
+    # Two parts of the logarithm of 2, of which the first has few digits: the difference is nearly exact.
+    r = (wide - power * 0.6931471803691238) - power * 1.9082149292705877e-10
+    series = 1.0 / 6227020800.0
+    for factor in _FACTORS:
+        series = series * r + factor
+    return numba.float32(series * power_of_two(shifted))
+
+
+@native
+def _softmax(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """Powers of e over their sum, along rows; the greatest element of a row is taken away first."""
+    n = words[w + _SOFTMAX.length]
+    first = part * words[w + _SOFTMAX.rows_each]
+    greatest = floats(scratch)
+    for row in range(first, min(first + words[w + _SOFTMAX.rows_each], words[w + _SOFTMAX.rows])):
+        source = _address(words, bases, w + _SOFTMAX.source) + 4 * row * n
+        goal = _address(words, bases, w + _SOFTMAX.goal) + 4 * row * n
+        for k in range(_LANES):
+            greatest[k] = -math.inf
+        for start in range(0, n, _LANES):
+            row_with_row(GREATEST, scratch, source + 4 * start, scratch, min(_LANES, n - start))
+        for k in range(1, _LANES):
+            if greatest[k] > greatest[0] or greatest[k] != greatest[k]:
+                greatest[0] = greatest[k]
+        row_with_scalar(SUBTRACT, source, scratch, goal, n)
+        line = floats(goal)
+        for k in range(n):
+            line[k] = _exponential(line[k])
+        greatest[0] = total(goal, n)
+        row_with_scalar(DIVIDE, goal, scratch, goal, n)
+
+
 # ---- All of them ------------------------------------------------------------------------------
 
 
@@ -390,7 +449,7 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
             if code == CONVOLUTION:
                 _convolution(words, bases, w, part, scratch)
             elif code == CHAIN:
-                _chain(words, bases, w, part)
+                _chain(words, bases, w, part, scratch)
             elif code == PAD:
                 _pad(words, bases, w, part)
             elif code == COPY:
@@ -398,11 +457,13 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
             elif code == POOL:
                 _pool(words, bases, w, part, scratch)
             elif code == DOTS:
-                _dots(words, bases, w, part)
+                _dots(words, bases, w, part, scratch)
             elif code == MEAN:
                 _mean(words, bases, w, part)
             elif code == LRN:
                 _lrn(words, bases, w, part, scratch)
+            elif code == SOFTMAX:
+                _softmax(words, bases, w, part, scratch)
             counted(done)
         looks = 0
         while seen(done) < parts:

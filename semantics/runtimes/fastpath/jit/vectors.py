@@ -7,6 +7,7 @@ are fused with the addition (FMA), as BLAS does, which the bound on sums in any 
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from inspect import Parameter, Signature
@@ -242,6 +243,126 @@ row_with_scalar: Final = _elementwise(False)
 """row_with_scalar(function, x, y, out, count): a function of a row of floats and the float at y."""
 
 
+def _changed(builder: Any, values: Sequence[Any]) -> None:
+    functions, pace, operands, steps, x, out, count = values
+    vector, unroll = _vector(), 4
+    width = LANES * unroll
+    given = _pointer(builder, operands, FLOAT)
+    results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
+    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
+
+    def block(at: Any, masks: Sequence[Any]) -> None:
+        shift = builder.mul(at, _integer(4))
+        for k, result in enumerate(results):
+            place = _pointer(builder, builder.add(builder.add(x, shift), _integer(4 * k * LANES)), vector)
+            loaded = builder.load(place, align=4) if not masks else _masked(builder, "load", vector, place, masks[k])
+            builder.store(loaded, result)
+        with cgutils.for_range(builder, steps, intp=I64) as loop:
+            function = builder.load(_pointer(builder, builder.add(functions, builder.mul(loop.index, pace)), I64))
+            operand = _splat(builder, builder.load(builder.gep(given, [loop.index])), vector)
+            end = builder.append_basic_block("changed")
+            switch = builder.switch(function, end)
+            for code, body in enumerate(_BODIES):
+                case = builder.append_basic_block(f"function{code}")
+                switch.add_case(_integer(code), case)
+                builder.position_at_end(case)
+                for result in results:
+                    builder.store(body(builder, builder.load(result), operand), result)
+                builder.branch(end)
+            builder.position_at_end(end)
+        for k, result in enumerate(results):
+            place = _pointer(builder, builder.add(builder.add(out, shift), _integer(4 * k * LANES)), vector)
+            if masks:
+                _masked(builder, "store", vector, place, masks[k], builder.load(result))
+            else:
+                builder.store(builder.load(result), place, align=4)
+
+    whole = builder.mul(builder.udiv(count, _integer(width)), _integer(width))
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(width), I64) as (at, _):
+        block(at, ())
+    with builder.if_then(builder.icmp_signed("<", whole, count)):
+        rest = builder.sub(count, whole)
+        limits = [builder.sub(rest, _integer(k * LANES)) for k in range(unroll)]
+        ends = [_splat(builder, it, ir.VectorType(I64, LANES)) for it in limits]
+        block(whole, [builder.icmp_signed("<", lanes, it) for it in ends])
+
+
+def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
+    """Loads or stores the elements of a vector where the mask holds."""
+    common = [place.type, I32, mask.type]
+    parameters = [*common, vector] if value is None else [vector, *common]
+    form = ir.FunctionType(vector if value is None else ir.VoidType(), parameters)
+    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.{what}.v{LANES}f32.p0")
+    align = ir.Constant(I32, 4)
+    if value is None:
+        return builder.call(function, [place, align, mask, ir.Constant(vector, None)])
+    return builder.call(function, [value, place, align, mask])
+
+
+changed: Final = intrinsic(_function(types.void, 7, _changed))
+"""changed(functions, pace, operands, steps, x, out, count): functions of a row of floats, one after the other.
+
+functions: the address of the first code, each `pace` bytes behind the one before; operands: that of their second
+operands, which are numbers. `out` may be x."""
+
+
+def _combined(builder: Any, values: Sequence[Any]) -> None:
+    function, source, offsets, taps, goal, count = values
+    vector, unroll = _vector(), 2
+    steps = _pointer(builder, offsets, I64)
+    least = ir.Constant(vector, [ir.Constant(FLOAT, -math.inf)] * LANES)
+    end = builder.append_basic_block("end")
+    switch = builder.switch(function, end)
+    for code, begin in ((ADD, _negative_zero(vector)), (GREATEST, least)):
+        block = builder.append_basic_block(f"function{code}")
+        switch.add_case(_integer(code), block)
+        builder.position_at_end(block)
+        results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
+        with cgutils.for_range_slice(builder, _integer(0), count, _integer(LANES * unroll), I64) as (at, _):
+            for result in results:
+                builder.store(begin, result)
+            place = builder.mul(at, _integer(4))
+            with cgutils.for_range(builder, taps, intp=I64) as loop:
+                start = builder.add(builder.add(source, place), builder.load(builder.gep(steps, [loop.index])))
+                for k, result in enumerate(results):
+                    element = _pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector)
+                    new = _BODIES[code](builder, builder.load(result), builder.load(element, align=4))
+                    builder.store(new, result)
+            for k, result in enumerate(results):
+                into = builder.add(builder.add(goal, place), _integer(4 * k * LANES))
+                builder.store(builder.load(result), _pointer(builder, into, vector), align=4)
+        builder.branch(end)
+    builder.position_at_end(end)
+
+
+combined: Final = intrinsic(_function(types.void, 6, _combined))
+"""combined(function, source, offsets, taps, goal, count): for each k < count the sum (ADD), or the first of the
+greatest (GREATEST), of the floats k behind the bytes offsets[0], offsets[1] ... of the source, in this order. Up to two
+vectors more are read and written."""
+
+
+def _thinned(builder: Any, values: Sequence[Any]) -> None:
+    source, goal, count = values
+    vector = _vector()
+    taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
+    less = builder.sub(count, _integer(1))  # the last element of the last pair is not read
+    whole = builder.mul(builder.sdiv(less, _integer(LANES)), _integer(LANES))
+    even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        first = builder.mul(at, _integer(2))
+        places = (first, builder.add(first, _integer(LANES)))
+        pair = [builder.load(builder.bitcast(builder.gep(taken, [it]), vector.as_pointer()), align=4) for it in places]
+        builder.store(
+            builder.shuffle_vector(*pair, even), builder.bitcast(builder.gep(put, [at]), vector.as_pointer()), align=4
+        )
+    with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
+        builder.store(builder.load(builder.gep(taken, [builder.mul(at, _integer(2))])), builder.gep(put, [at]))
+
+
+thinned: Final = intrinsic(_function(types.void, 3, _thinned))
+"""thinned(source, goal, count): copies every second float."""
+
+
 def _copied(builder: Any, values: Sequence[Any]) -> None:
     source, goal, size = values
     byte = ir.IntType(8)
@@ -252,16 +373,32 @@ copied: Final = intrinsic(_function(types.void, 3, _copied))
 """copied(source, goal, size): copies bytes."""
 
 
-floats: Final = intrinsic(
-    _function(types.CPointer(types.float32), 1, lambda builder, at: _pointer(builder, at[0], FLOAT))
-)
+_FLOATS, _INTEGERS = types.CPointer(types.float32), types.CPointer(types.int64)
+floats: Final = intrinsic(_function(_FLOATS, 1, lambda builder, at: _pointer(builder, at[0], FLOAT)))
 """floats(address): the floats there, to be indexed."""
-
-
-integers: Final = intrinsic(
-    _function(types.CPointer(types.int64), 1, lambda builder, at: _pointer(builder, at[0], I64))
-)
+integers: Final = intrinsic(_function(_INTEGERS, 1, lambda builder, at: _pointer(builder, at[0], I64)))
 """integers(address): the integers there, to be indexed."""
+
+
+def _power_of_two(_context: Any, _x: Any) -> Any:
+    def code(_context: Any, builder: Any, _signature: Any, values: Sequence[Any]) -> Any:
+        bits = builder.bitcast(values[0], I64)
+        exponent = builder.shl(builder.add(bits, _integer(1023)), _integer(52))
+        return builder.bitcast(exponent, ir.DoubleType())
+
+    return types.float64(types.float64), code
+
+
+power_of_two: Final = intrinsic(_power_of_two)
+"""power_of_two(x): the power of two whose exponent is in the last bits of a double."""
+
+
+def _address_of(_context: Any, _pointer_: Any) -> Any:
+    return types.int64(_INTEGERS), lambda context, builder, signature, values: builder.ptrtoint(values[0], I64)
+
+
+address_of: Final = intrinsic(_address_of)
+"""address_of(pointer): the address that `integers` was given."""
 
 
 # ---- Threads ----------------------------------------------------------------------------------
