@@ -134,28 +134,30 @@ def numbered(terms: Sequence[Term], symbols: Symbols) -> tuple[Argument, ...]:
 @dataclass(slots=True)
 class Asker:
     """What facts entail. Answers are remembered by question, whatever its symbols are called. Each question has a
-    solver of its own, so that none rests on what was asked before. asked: how many went to the solver. seen: the
-    symbols of the cases of an instance, which facts may mention before they are met again.
+    solver of its own, so that none rests on what was asked before. products: questions that are not answered while
+    products of numbers are numbers of which nothing is known. asked: how many went to the solver. seen: the symbols of
+    the cases of an instance, which facts may mention before they are met again.
     """
 
     timeout: float = TIMEOUT
     answers: dict[tuple[frozenset[Term], Term], bool] = field(default_factory=dict)
     renamed: dict[tuple[Argument, ...], bool] = field(default_factory=dict)
+    products: set[tuple[Argument, ...]] = field(default_factory=set)
     atoms: Atoms = field(default_factory=Atoms)
     asked: int = 0
     session: Session = field(default_factory=Session)
     seen: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> bool:
-        """The facts entail the goal; False where it is not found out."""
+    def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols, *, quick: bool = False) -> bool:
+        """The facts entail the goal; False where it is not found out. quick: products of numbers are not looked into."""
         told = list(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
-        return all(self._one(told, part, symbols) for part in conjuncts(goal))
+        return all(self._one(told, part, symbols, quick) for part in conjuncts(goal))
 
-    def impossible(self, facts: Iterable[Term], symbols: Symbols) -> bool:
+    def impossible(self, facts: Iterable[Term], symbols: Symbols, *, quick: bool = False) -> bool:
         """The facts contradict each other."""
-        return self.entails(facts, FALSE, symbols)
+        return self.entails(facts, FALSE, symbols, quick=quick)
 
-    def _one(self, told: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
+    def _one(self, told: Sequence[Term], goal: Term, symbols: Symbols, quick: bool) -> bool:
         if goal == TRUE or goal in told or FALSE in told:
             return True
         self.seen.update(symbols)
@@ -167,11 +169,18 @@ class Asker:
             every = {**symbols, **self.atoms.symbols}
             alike = numbered((denied, *plain), every)
             if alike not in self.renamed:
-                self.renamed[alike] = self._asked(plain, denied, every)
+                answer = None if alike in self.products else self._linear(plain, denied, every)
+                if answer is None:
+                    self.products.add(alike)
+                    if quick:
+                        return False
+                    answer = self._asked(plain, denied, every)
+                self.renamed[alike] = answer
             self.answers[key] = self.renamed[alike]
         return self.answers[key]
 
-    def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
+    def _linear(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool | None:
+        """The answer where products do not matter; None where they may."""
         self.asked += 1
         linear = Linear()
         flat = [linear.flat(fact) for fact in facts]
@@ -179,8 +188,9 @@ class Asker:
         answer = self.session.check(text, self.timeout, effort=EFFORT)
         if answer.status == "unsat":
             return True
-        if answer.status == "sat" and not linear.products:
-            return False
+        return False if answer.status == "sat" and not linear.products else None
+
+    def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
         for attempt in dict.fromkeys(map(tuple, (*attempts(facts, goal, symbols), facts))):
             for seed in SEEDS:
                 found = self._checked(attempt, goal, symbols, seed)

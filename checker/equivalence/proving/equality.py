@@ -157,11 +157,16 @@ class Equality:
             if known == FALSE or any(opposite(part) in facts for part in parts):
                 continue
             inner = (*facts, *(part for part in parts if part not in facts))
-            if self.asker.entails(facts, opposite(known), self.symbols):
+            if self.asker.entails(facts, opposite(known), self.symbols, quick=True):
                 continue
             one, other = decided(left, condition, then), decided(right, condition, then)
-            if not self.same(one, other, inner, top=top) and (self.real or not scalars.impossible(self, inner)):
+            kept = dict(self.laws), self.reason, self.refined
+            if self.same(one, other, inner, top=top):
+                continue
+            impossible = self.asker.entails(facts, opposite(known), self.symbols)
+            if not impossible and (self.real or not scalars.impossible(self, inner)):
                 return False  # over the reals more can be than of what is rounded
+            self.laws, self.reason, self.refined = kept
         return True
 
     # ---- The same head ------------------------------------------------------------------------

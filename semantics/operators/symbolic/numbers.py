@@ -168,6 +168,7 @@ def _multiples(number: Int, divisor: Int) -> tuple[Int, Int]:
 # ---- Relations --------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=200_000)
 def at_most(left: Int, right: Int) -> Term:
     """left <= right, in a form that depends on the difference alone."""
     difference = polynomial(subtract(right, left))
