@@ -57,6 +57,12 @@ CASES: Mapping[str, tuple[str, Mapping[str, np.ndarray], Mapping[str, Any]]] = {
         " { P = Transpose(A) }, else_branch = e () => (float[2,3] Q) { B = Transpose(X) C = Transpose(B)"
         " Q = Transpose<perm=[0,1]>(C) }> }", {}, {},
     ),
+    "an attribute that is not there": (
+        "g (float[2,3] X) => (float[3,2] Y) { A = Relu(X) Y = Transpose(A) }", {}, {"rules": ["ReluTranspose"]},
+    ),
+    "a constant of 16 bits": (
+        "g (float16[2] X) => (float16[2] Y) { A = Mul(X, one) Y = Neg(A) }", {"one": np.array(1, np.float16)}, {},
+    ),
     "drawn twice": (
         "g (float[2] X) => (float[2] Y) { A = RandomNormalLike(X) B = RandomNormalLike(X) Y = Add(A, B) }", {}, {},
     ),
