@@ -149,7 +149,7 @@ class Asker:
     seen: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols, *, quick: bool = False) -> bool:
-        """The facts entail the goal; False where it is not found out. quick: products of numbers are not looked into."""
+        """The facts entail the goal; False where it is not found out. quick: products are not looked into."""
         told = list(dict.fromkeys(part for fact in facts for part in conjuncts(fact)))
         return all(self._one(told, part, symbols, quick) for part in conjuncts(goal))
 

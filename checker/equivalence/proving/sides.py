@@ -213,7 +213,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
         folded=algebra.folded,
         types=open_types(rule, instance),
     )
-    run.asks = lambda scope, fact: asker.entails(_known(scope), fact, scope.run.symbols, quick=True)
+    run.asks = lambda scope, fact, quick: asker.entails(_known(scope), fact, scope.run.symbols, quick=quick)
     envs = []
     for operator in (rule.left, rule.right):
         env = _opening(operator, ports, instance, symbols, facts)

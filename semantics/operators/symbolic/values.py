@@ -334,7 +334,7 @@ class Evaluation:
     told: set[Term] = field(default_factory=set)
     journal: set[tuple[str, tuple[int, ...]]] = field(default_factory=set)
     owed: set[Term] = field(default_factory=set)
-    asks: Callable[[Scope, Term], bool] | None = None
+    asks: Callable[[Scope, Term, bool], bool] | None = None
     folded: AsTerm | None = None
     strict: bool = False
     tensors: int = 0
@@ -389,11 +389,11 @@ class Scope:
             raise Dead
         return replace(self, facts=(*self.facts, *new)) if new else self
 
-    def knows(self, fact: Term) -> bool:
+    def knows(self, fact: Term, *, quick: bool = False) -> bool:
         """True if a fact is among those of the path, word for word, or follows where a prover is asked."""
         if fact == TRUE or fact in self.facts or fact in self.run.path:
             return True
-        return fact != FALSE and self.run.asks is not None and self.run.asks(self, fact)
+        return fact != FALSE and self.run.asks is not None and self.run.asks(self, fact, quick)
 
 
 def conjuncts(term: Term) -> tuple[Term, ...]:
@@ -811,9 +811,9 @@ def branch(asked: Term, then: Callable[[Scope], Value], other: Callable[[Scope],
     """One value or the other; where the two have no common form, the condition is decided."""
     if asked in (TRUE, FALSE):
         return then(scope) if asked == TRUE else other(scope)
-    if scope.knows(asked):
+    if scope.knows(asked, quick=True):
         return then(scope)
-    if scope.knows(opposite(asked)):
+    if scope.knows(opposite(asked), quick=True):
         return other(scope)
     if scope.run.decided.get(asked) is not None:
         return then(scope.under(asked)) if decide(scope, asked) else other(scope.under(opposite(asked)))
