@@ -42,5 +42,7 @@ def positions(code: int) -> Any:
     the steps begin."""
     names = FIELDS[code].split()
     sizes = (2 if name.endswith("*") else 1 for name in names)
-    form: Any = namedtuple("Positions", [*(name.rstrip("*") for name in names), "steps"])  # Numba reads its fields
+    form: Any = namedtuple(  # type: ignore[misc]
+        "Positions", [*(name.rstrip("*") for name in names), "steps"]
+    )  # Numba reads its fields
     return form(*accumulate(sizes, initial=2))
