@@ -112,7 +112,7 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[Te
 
 def _is_lowered(graph: provider.GraphViewer, node: Node) -> bool:
     """True where what `lowering` asks for is known of a node."""
-    if node.op_type in ("Gemm", "MatMul"):
+    if node.op_type in ("Gemm", "MatMul", "LayerNormalization"):
         known = [graph.constant(t) for t in node.inputs[1:]]
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known)
     return all(graph.constant(t) is not None for t in node.inputs[1:]) or node.op_type == "Concat"
