@@ -446,6 +446,28 @@ def _softmax(listing: Listing, node: Node, site: Site) -> None:
     )
 
 
+def _layer(listing: Listing, node: Node, site: Site) -> None:
+    (source,), goal = _ends(node)
+    shape = listing.shapes[source]
+    axis = integer(site, "axis", -1) % len(shape)
+    rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
+    known = [it for it in site.constants[1:] if isinstance(it, np.ndarray)]
+    if 0 in shape or integer(site, "stash_type", 1) != 1 or any(it.size not in (1, length) for it in known):
+        raise UnfitError
+    functions = (MULTIPLY, ADD)[: len(known)]
+    steps = [
+        (function, SCALAR if it.size == 1 else TENSOR, At(np.ascontiguousarray(it)))
+        for function, it in zip(functions, known, strict=True)
+    ]
+    parts, each = _each(rows, 8 * length)
+    listing.scratch = max(listing.scratch, BYTES * length)
+    listing.add(
+        operations.LAYER, parts, steps, source=listing.at(source), goal=At(goal), count=At(scalar(length, SINGLE)),
+        epsilon=At(scalar(number(site, "epsilon", 1e-5), SINGLE)), rows=rows, length=length, rows_each=each,
+        added=len(steps),
+    )  # fmt: skip
+
+
 LOWER: Final[Mapping[str, Lower]] = {
     "Reshape": _shown,
     "Flatten": _shown,
@@ -462,6 +484,7 @@ LOWER: Final[Mapping[str, Lower]] = {
     "Gemm": _gemm,
     "MatMul": _matmul,
     "Softmax": _softmax,
+    "LayerNormalization": _layer,
 }
 """How nodes that are no chain are lowered, by their operators."""
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
-CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX = range(9)
+CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX, LAYER = range(10)
 
 FIELDS: Final[Mapping[int, str]] = {
     CHAIN: "source* goal* rows channels places rows_each count",
@@ -27,6 +27,7 @@ FIELDS: Final[Mapping[int, str]] = {
     MEAN: "source* goal* planes places divisor* planes_each",
     LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",
     SOFTMAX: "source* goal* rows length rows_each",
+    LAYER: "source* goal* count* epsilon* rows length rows_each added",
 }
 """The parameters of each operation, by its code."""
 SLACK: Final = 512
@@ -42,7 +43,6 @@ def positions(code: int) -> Any:
     the steps begin."""
     names = FIELDS[code].split()
     sizes = (2 if name.endswith("*") else 1 for name in names)
-    form: Any = namedtuple(  # type: ignore[misc]
-        "Positions", [*(name.rstrip("*") for name in names), "steps"]
-    )  # Numba reads its fields
-    return form(*accumulate(sizes, initial=2))
+    form: Any = namedtuple  # whose fields Numba reads; they are known when this runs
+    made = form("Positions", [*(name.rstrip("*") for name in names), "steps"])
+    return made(*accumulate(sizes, initial=2))

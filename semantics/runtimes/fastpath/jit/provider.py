@@ -112,7 +112,7 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[Te
 
 def _is_lowered(graph: provider.GraphViewer, node: Node) -> bool:
     """True where what `lowering` asks for is known of a node."""
-    if node.op_type in ("Gemm", "MatMul"):
+    if node.op_type in ("Gemm", "MatMul", "LayerNormalization"):
         known = [graph.constant(t) for t in node.inputs[1:]]
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known)
     return all(graph.constant(t) is not None for t in node.inputs[1:]) or node.op_type == "Concat"
@@ -205,15 +205,14 @@ def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
         if key not in subgraph.lists:
-            values = _one_by_one(subgraph, inputs)
-            made = _listed(subgraph, values)
+            made = _listed(subgraph, _one_by_one(subgraph, inputs)[1])
             while len(subgraph.lists) >= _KEPT:
                 subgraph.lists.pop(next(iter(subgraph.lists)), None)
             subgraph.lists[key] = made
         else:
             made = subgraph.lists[key]
         if made is None:
-            values = _one_by_one(subgraph, inputs)
+            values, _ = _one_by_one(subgraph, inputs)
             return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)
         return _run(*made, inputs, allocate)
 
@@ -238,28 +237,41 @@ def _parts(graph: provider.GraphViewer) -> Iterator[Part]:
         yield Part(nodes, chain, site_of(program, nodes[0], graph.constants))
 
 
-def _one_by_one(subgraph: Subgraph, inputs: Inputs) -> dict[TensorId, Value | None]:
-    """All values, by NumPy's kernels."""
+def _one_by_one(
+    subgraph: Subgraph, inputs: Inputs
+) -> tuple[dict[TensorId, Value | None], dict[TensorId, tuple[int, ...] | None]]:
+    """The outputs by NumPy's kernels, and the shapes of all tensors, None for what is no tensor of floats."""
     values: dict[TensorId, Value | None] = dict(zip(subgraph.meta.inputs, inputs, strict=True))
-    for it in subgraph.nodes:
+    last = {t: number for number, it in enumerate(subgraph.nodes) for t in it.node.inputs if t is not None}
+    shapes = {t: _shape(it) for t, it in values.items()}
+    for number, it in enumerate(subgraph.nodes):
         given = [None if t is None else subgraph.graph.constants.get(t, values.get(t)) for t in it.node.inputs]
         try:
             check_types(schemas.schema_at(it.node), given)
             results = it.compute(given, np.empty)
         except Exception as error:
             raise failure(it.where, error) from error
-        values.update((t, value) for t, value in zip(it.node.outputs[:1], results, strict=False) if t is not None)
-    return values
+        written = {t: value for t, value in zip(it.node.outputs[:1], results, strict=False) if t is not None}
+        shapes.update((t, _shape(value)) for t, value in written.items())
+        values.update(written)
+        for t in it.node.inputs:
+            if t is not None and last[t] == number and t not in subgraph.meta.outputs:
+                values.pop(t, None)
+    return values, shapes
+
+
+def _shape(value: Value | None) -> tuple[int, ...] | None:
+    return value.shape if isinstance(value, np.ndarray) and value.dtype == SINGLE else None
 
 
 def _listed(
-    subgraph: Subgraph, values: Mapping[TensorId, Value | None]
+    subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]
 ) -> tuple[Listed, tuple[tuple[int, ...], ...]] | None:
-    """The operations for values of these shapes, and the shapes of the outputs; None where there are none."""
-    arrays = {t: it for t, it in values.items() if isinstance(it, np.ndarray)}
-    if len(arrays) < len(values) or any(it.dtype != SINGLE for it in arrays.values()):
+    """The operations for tensors of these shapes, and the shapes of the outputs; None where there are none."""
+    shapes = {t: shape for t, shape in found.items() if shape is not None}
+    if len(shapes) < len(found):
         return None
-    shapes = {t: it.shape for t, it in (*arrays.items(), *subgraph.constants.items())}
+    shapes.update((t, it.shape) for t, it in subgraph.constants.items())
     known = {t: np.ascontiguousarray(it) for t, it in subgraph.constants.items() if it.dtype == SINGLE}
     listing = Listing(shapes, known, subgraph.meta.inputs, subgraph.meta.outputs)
     try:

@@ -17,6 +17,7 @@ from .vectors import (
     ADD,
     DIVIDE,
     GREATEST,
+    MULTIPLY,
     SUBTRACT,
     address_of,
     block_product,
@@ -44,6 +45,7 @@ native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
 SOFTMAX: Final = operations.SOFTMAX
+LAYER: Final = operations.LAYER
 SLACK: Final = operations.SLACK
 SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
 _CHAIN: Final[Any] = operations.positions(CHAIN)
@@ -55,6 +57,7 @@ _POOL: Final[Any] = operations.positions(POOL)
 _MEAN: Final[Any] = operations.positions(MEAN)
 _LRN: Final[Any] = operations.positions(LRN)
 _SOFTMAX: Final[Any] = operations.positions(SOFTMAX)
+_LAYER: Final[Any] = operations.positions(LAYER)
 
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
@@ -426,6 +429,26 @@ def _softmax(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
         row_with_scalar(DIVIDE, goal, scratch, goal, n)
 
 
+@native
+def _layer(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """Rows minus their mean, over the root of the mean of their squares and a number; steps have scale and bias."""
+    n = words[w + _LAYER.length]
+    count = floats(_address(words, bases, w + _LAYER.count))[0]
+    epsilon = floats(_address(words, bases, w + _LAYER.epsilon))[0]
+    first = part * words[w + _LAYER.rows_each]
+    number = floats(scratch)
+    squares = scratch + 4 * _TOGETHER
+    for row in range(first, min(first + words[w + _LAYER.rows_each], words[w + _LAYER.rows])):
+        source = _address(words, bases, w + _LAYER.source) + 4 * row * n
+        goal = _address(words, bases, w + _LAYER.goal) + 4 * row * n
+        number[0] = total(source, n) / count
+        row_with_scalar(SUBTRACT, source, scratch, goal, n)
+        row_with_row(MULTIPLY, goal, goal, squares, n)
+        number[0] = numba.float32(1) / math.sqrt(total(squares, n) / count + epsilon)
+        row_with_scalar(MULTIPLY, goal, scratch, goal, n)
+        _steps(words, bases, w + _LAYER.steps, words[w + _LAYER.added], 0, 0, goal, goal, n, scratch)
+
+
 # ---- All of them ------------------------------------------------------------------------------
 
 
@@ -464,6 +487,8 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
                 _lrn(words, bases, w, part, scratch)
             elif code == SOFTMAX:
                 _softmax(words, bases, w, part, scratch)
+            elif code == LAYER:
+                _layer(words, bases, w, part, scratch)
             counted(done)
         looks = 0
         while seen(done) < parts:

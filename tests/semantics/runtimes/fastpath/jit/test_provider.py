@@ -23,10 +23,8 @@ NAME = "NumbaExecutionProvider"
 C = 6
 
 
-def _model(
-    body: str, inputs: str = "float[N, 6, H, W] x", outputs: str = "float y", opset: int = 15
-) -> onnx.ModelProto:
-    text = f'<ir_version: 8, opset_import: ["" : {opset}]> g ({inputs}) => ({outputs}) {{ {body} }}'
+def _model(body: str, inputs: str = "float[N, 6, H, W] x", outputs: str = "float y") -> onnx.ModelProto:
+    text = f'<ir_version: 8, opset_import: ["" : 17]> g ({inputs}) => ({outputs}) {{ {body} }}'
     made = onnx.parser.parse_model(text)
     for it in made.graph.output:
         it.type.tensor_type.ClearField("shape")
@@ -41,7 +39,7 @@ def _stored() -> Arrays:
     shapes = {
         "w": (8, C, 3, 3), "wide": (20, C, 1, 1), "one": (C, C, 1, 1), "each": (C, 1, 3, 3), "two": (2 * C, 1, 3, 3),
         "halves": (10, 3, 3, 2), "v": (C,), "m": (C,), "s": (C,), "b": (C,), "b8": (8,), "line": (4, C, 3),
-        "matrix": (9, 24), "turned": (24, 9), "tall": (700, 70), "nine": (9,),
+        "matrix": (9, 24), "turned": (24, 9), "tall": (700, 70), "nine": (9,), "long": (24,),
     }  # fmt: skip
     found = {name: rng.uniform(0.5, 2, shape) * rng.choice([-1, 1], shape) for name, shape in shapes.items()}
     found["v"] = np.abs(found["v"])
@@ -87,6 +85,7 @@ EXACT = (
     "a = Relu(x) y = Concat<axis = 1>(x, a, x)",
     "a = Relu(x) b = Mul(x, k) c = Concat<axis = 1>(a, b) d = Relu(c) y = Concat<axis = 1>(c, d)",
     "y = Concat<axis = -1>(x, x)",
+    "y = LRN<size = 3, alpha = 0.7, beta = 1.0, bias = 0.3>(x)",  # products and sums that a compiler might fuse
     "y = Transpose<perm = [0, 2, 1, 3]>(x)",
     "y = Transpose<perm = [3, 0, 2, 1]>(x)",
     "a = Reshape(x, apart) b = Transpose<perm = [0, 2, 1, 3, 4]>(a) y = Flatten<axis = 2>(b)",
@@ -137,6 +136,7 @@ BOUNDED = {
     "means with padding": "y = AveragePool<kernel_shape = [2, 3], pads = [1, 1, 0, 1], count_include_pad = 1>(x)",
     "responses": "a = LRN<size = 3>(x) y = LRN<size = 4, alpha = 0.5, beta = 0.6, bias = 2.0>(a)",
     "shares": "p = Flatten(x) q = Softmax(p) r = Softmax(x) y = Mul(r, k)",
+    "layers": "n = LayerNormalization<axis = 1>(x, k, k) y = LayerNormalization<axis = 1, epsilon = 0.5>(n, k)",
     "one row": "g = GlobalAveragePool(x) f = Flatten(g) y = Relu(f)",
 }
 
@@ -156,6 +156,7 @@ PRODUCTS = {
     "y = Gemm<transB = 1>(x, matrix, nine)": ((1, 24), (3, 24), (16, 24), (61, 24)),
     "p = Gemm(x, turned) y = Relu(p)": ((1, 24), (13, 24)),
     "y = MatMul(x, turned)": ((2, 7, 24), (1, 1, 24), (6, 24)),
+    "n = LayerNormalization(x, long, long) y = MatMul(n, turned)": ((2, 7, 24), (1, 24)),
     "y = MatMul(x, tall)": ((9, 700), (1, 700)),
 }
 
