@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
+from sonnx.semantics.commands.options import (
+    PATH,
+    SECONDS,
+    check_apart,
+    check_writable,
+    deliver,
+    input_option,
+    size_option,
+)
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import inert, progress_bar
 
@@ -75,6 +83,7 @@ def equiv(
     if html is not None:
         check_installed()
     first, second = load(a), load(b)
+    check_apart((output, certificate, html), first, second)
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
         comparison = compare(
@@ -82,7 +91,11 @@ def equiv(
         )
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
     if certificate is not None:
-        reason = _certified(certificate, (a, b), (first, second), strength) if comparison.code == 0 else "they are not shown to be equal"
+        reason = (
+            _certified(certificate, (a, b), (first, second), strength)
+            if comparison.code == 0
+            else "they are not shown to be equal"
+        )
         if reason:
             click.echo(inert(f"no certificate is written: {reason}"), err=True)
     if html is not None:

@@ -274,3 +274,21 @@ def test_versions_with_one_definition_are_one_and_others_are_not() -> None:
     assert verdict(model(other, 11), model(other, 13)).verdict is Verdict.DIFFERS
     default = "g (float[2, 3, 4] x) => (float[2, 3, 4] y) { y = Softmax(x) }"
     assert verdict(model(default, 11), model(default, 13)).verdict is Verdict.DIFFERS
+
+
+def test_stored_numbers_that_are_no_lists_differ_as_others_do() -> None:
+    text = "g (float[1] x) => (float[1] y) { y = Mul(x, w) }"
+    found = verdict(model(text, w=np.array(3.0, F)), model(text, w=np.array(6.0, F)))
+    (constant,) = found.differences.constants
+    assert (constant.ulps, constant.element, found.verdict) == (1 << 23, (), Verdict.DIFFERS)
+
+
+def test_a_model_that_accepts_more_inputs_is_told_apart() -> None:
+    text = "g (float[N] x, float[{}] w) => (float[N] y) {{ y = Add(x, w) }}"
+    free, tied = model(text.format("M")), model(text.format("N"))
+    (said,) = verdict(free, tied).ports.changes
+    assert said.startswith('B asks that the sizes called "N" be equal')
+    assert not verdict(tied, tied).ports.changes
+    fixed = "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }"
+    (said,) = verdict(model(fixed, w=W), model(fixed)).ports.changes
+    assert said == 'the input "w" has a stored value in A alone: B must be given it'
