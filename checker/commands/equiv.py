@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver, input_option, size_option
+from sonnx.semantics.commands.options import (
+    PATH,
+    SECONDS,
+    check_apart,
+    check_writable,
+    deliver,
+    input_option,
+    size_option,
+)
 from sonnx.semantics.errors import ModelError
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import inert, progress_bar
@@ -76,6 +84,7 @@ def equiv(
     if html is not None:
         check_installed()
     first, second = load(a), load(b)
+    check_apart((output, certificate, html), first, second)
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
         comparison = compare(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_writable
+from sonnx.semantics.commands.options import PATH, check_apart, check_writable, write_whole
 from sonnx.spec.terminal import inert, progress_bar
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def optimize(
     Rewrites of part 7 of the specification are applied, local changes that `sonnx prove --transforms` has proved, and
     theorems of part 6 on the whole model: values that stored ones decide are computed by the texts, equal nodes are
     merged, nodes of which nothing is read go. Strength exact: each run of MODEL that comes to its end gives the same
-    bits. allowed: a result that the definition allows. reals: equal over the real numbers only. Functions are expanded.
+    bits, but that a NaN may be another NaN. allowed: a result that the definition allows. reals: equal over the real
+    numbers only. Functions are expanded.
 
     Exit code: 0 written, 2 unreadable input or usage, 3 the rewrites come to no end (the model so far is written).
 
@@ -77,19 +78,18 @@ def optimize(
     from ..equivalence.optimizing.optimizer import overridable
 
     check_writable(output, report, certificate)
-    if output.exists() and model.exists() and output.samefile(model):
-        raise click.UsageError("-o names MODEL itself: name another file")
     loaded = load(model)
+    check_apart((output, report, certificate), loaded)
     names = None if rules is None else [it.strip() for it in rules.split(",") if it.strip()]
     with progress_bar() as bar:
         done = run(loaded, strength=strength, rules=names, fixed=fixed, opset=opset, progress=bar)
-    output.write_bytes(model_proto(done.model).SerializeToString(deterministic=True))
+    write_whole(output, model_proto(done.model).SerializeToString(deterministic=True))
     if report is not None:
-        report.write_text(json.dumps(_data(model, output, done, strength), indent=2) + "\n", encoding="utf-8")
+        write_whole(report, (json.dumps(_data(model, output, done, strength), indent=2) + "\n").encode())
     if certificate is not None:
         from ..equivalence.optimizing.certificate import of_optimized
 
-        certificate.write_bytes(of_optimized(loaded, output, done, fixed=fixed))
+        write_whole(certificate, of_optimized(loaded, output, done, fixed=fixed))
     for rule, times in done.counts().items():
         claim = next(it.claim for it in done.log if it.rule == rule)
         click.echo(inert(f"{times:6} {rule} ({claim})"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ..machine.schedule import Schedule
+    from ..model.graph import Model
 
 PATH = click.Path(path_type=Path)
 SECONDS = click.FloatRange(min=0, min_open=True)
@@ -101,6 +103,30 @@ def check_writable(*targets: Path | None) -> None:
     for target in targets:
         if target is not None and (target.is_dir() or not target.absolute().parent.is_dir()):
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
+
+
+def check_apart(targets: Sequence[Path | None], *models: Model) -> None:
+    """Refuse to write over a file that a model is read from, external data included, and to write two things to one."""
+    read = [model.folder / it.name for model in models if model.folder is not None for it in model.files]
+    taken = {it.resolve() for it in read}
+    for target in (it for it in targets if it is not None and (it.is_file() or not it.exists())):
+        if target.resolve() in taken or any(target.exists() and target.samefile(it) for it in read if it.exists()):
+            raise click.UsageError(f"{str(target)!r} is read, or written already: name another file")
+        taken.add(target.resolve())
+
+
+def write_whole(target: Path, data: bytes) -> None:
+    """Writes a file so that it is there as a whole or, when that is interrupted or fails, as it was before."""
+    if target.exists() and not target.is_file():
+        target.write_bytes(data)  # a device or a pipe
+        return
+    place = target.resolve()
+    part = place.with_name(f".{place.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(data)
+        part.replace(place)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def deliver(report: str | Callable[[Console], None], output: Path | None) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
 
 from ..errors import ModelError
@@ -99,7 +100,7 @@ class _Writer:
         into.dims.extend(constant.dims)
         if constant.element == "string":
             texts = array_of(constant, self._model)
-            into.string_data.extend(str(it).encode("utf-8", "surrogateescape") for it in getattr(texts, "flat", ()))
+            into.string_data.extend(texts.reshape(-1).tolist() if isinstance(texts, np.ndarray) else ())
             return
         data = bytes(raw_bytes(constant, self._model))
         self._size += len(data)

@@ -32,7 +32,7 @@ from sonnx.spec.elaborate.core import Core
 from .entering import Entered, enter, stored_array
 from .facts import Facts
 from .interface import Interface, Port, interface
-from .normalizing import Firing, Normalizer, Rules, Strength
+from .normalizing import OF_THE_TABLE, Firing, Normalizer, Rules, Strength, no_rules
 from .rewriting import Trusted, proved_rules, rules_of
 from .searching import Search, Witness, hull, search
 from .table import ApplicationId, Table, ValueId
@@ -153,6 +153,10 @@ def compare(
     chosen = proved_rules() if rules is None else rules
     sides, differences, proved, decisions = _proved(models, ports, chosen, strength, say)
     notes = _settled_notes(sides)
+    if proved is Strength.ALLOWED and _shown_nans(sides):
+        notes += (
+            "BitCast shows digits of numbers that rules rewrite, and ONNX leaves open which NaN an operation gives",
+        )
     found: Search | None = None
     if not (proved is not None and proved <= strength) and not ports.apart:
         say("search for an input on which they differ", 0, 0)
@@ -197,11 +201,31 @@ def _proved(
         same = all(a == b for _, (a, b) in sides.pairs)
         if same and not one_sided and not decisions and not ports.apart and not sides.rounded:
             fired = [it.strength for it in sides.firings.values()]
-            return sides, differences, max([*fired, _of_open(sides)]), ()
+            return sides, differences, max([*fired, _of_open(sides), _of_nans(sides, models, ports)]), ()
         tried = tried or (sides, differences, None, decisions)
     if tried is None:
         raise ModelError("no strength was tried")
     return tried
+
+
+def _of_nans(sides: Sides, models: tuple[Model, Model], ports: Interface) -> Strength:
+    """Which NaN an operation gives is open, and rules do not keep it: where BitCast shows it, the digits are allowed,
+    and the same only if the models are equal without rules."""
+    if not _shown_nans(sides):
+        return Strength.EXACT
+    pairs = sided(sides.facts, models, ports, no_rules, Strength.EXACT).pairs
+    return Strength.EXACT if all(a == b for _, (a, b) in pairs) else Strength.ALLOWED
+
+
+def _shown_nans(sides: Sides) -> bool:
+    """True if BitCast is applied to floating-point numbers that rest on what a rule has made."""
+    table = sides.table
+    made = {v for it in sides.firings.values() if it.rule not in OF_THE_TABLE for v in it.values if v is not None}
+    below = {table.producer(v) for _, pair in sides.pairs for root in pair for v in cone(table, root)}
+    asked = [table.applications[it] for it in below if it is not None]
+    shown = [it.inputs[0] for it in asked if it.name == "BitCast" and it.inputs[0] is not None]
+    floats = [v for v in shown if sides.facts.content(v).element in ("", *FLOATS)]
+    return any(not made.isdisjoint(cone(table, v)) for v in floats)
 
 
 def _of_open(sides: Sides) -> Strength:

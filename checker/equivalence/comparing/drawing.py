@@ -12,8 +12,8 @@ from typing import Final
 from sonnx.semantics.model.graph import Attribute, Graph, Model, Node, NodeId, Tensor
 from sonnx.semantics.picture.notes import Mark, Picture, foremost, in_order
 
-from .comparison import SENTENCES, Comparison
-from .report import criterion, makers_of, node_map, readers_of, told
+from .comparison import Comparison
+from .report import assumed, criterion, makers_of, node_map, readers_of, sentence, told
 
 MARKS: Final = (
     Mark("island", "\u2260", "where the two part", "bad"),
@@ -48,7 +48,8 @@ def side_by_side(comparison: Comparison) -> tuple[Model, Picture]:
         for n, application in side.applications.items():
             fired = comparison.sides.firings.get(application)
             if fired is not None:
-                facts = f" ({'; '.join(fired.facts)})" if fired.facts else ""
+                said_of = (*fired.facts, *(f"assumed: {it}" for it in fired.assumed))
+                facts = f" ({'; '.join(said_of)})" if said_of else ""
                 note(shift + n, "rule", f"{fired.rule}, {fired.strength.name.lower()}{facts}")
             if application in comparison.sides.unmatched[k]:
                 note(shift + n, "requires", "it may get stuck, and the other model has nothing that does alike")
@@ -62,16 +63,21 @@ def side_by_side(comparison: Comparison) -> tuple[Model, Picture]:
                     note(shift + n, "island", what)
     marked = {n: in_order(names, MARKS) for n, names in marks.items()}
     loud = {n for n, names in marked.items() if names[0] in ("island", "requires", "decides")}
-    sentence = criterion(comparison)[1]
+    evidence = criterion(comparison)[1]
     names = [model.files[0].name if model.files else side for model, side in zip(models, "AB", strict=True)]
     sentences = (
-        f"{comparison.verdict.name}: {SENTENCES[comparison.verdict]}.",
+        f"{comparison.verdict.name}: {sentence(comparison)}.",
         f"A is {names[0]}, B is {names[1]}.",
-        sentence[:1].upper() + sentence[1:],
+        evidence[:1].upper() + evidence[1:],
     )
     witness = () if comparison.witness is None else told(comparison.witness, comparison.demanded)
     seen = "; ".join(it.removeprefix("witness ").strip() for it in witness)
-    general = (*comparison.ports.changes, *comparison.notes, *([f"witness: {seen}"] if seen else ()))
+    general = (
+        *comparison.ports.changes,
+        *comparison.notes,
+        *(f"assumed of values: {it}" for it in assumed(comparison)),
+        *([f"witness: {seen}"] if seen else ()),
+    )
     focus = foremost(loud, marked, MARKS)
     title = f"{names[0]} and {names[1]}"
     return joined, Picture(

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sonnx.semantics.errors import ModelError
+from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from sonnx.semantics.model.path import quote
-from sonnx.semantics.model.schemas import may_draw, operator_name
+from sonnx.semantics.model.schemas import Formal, formal_at, may_draw, operator_name, schema_of
 from sonnx.semantics.model.stored import array_of
 from sonnx.semantics.model.values import Array, declared_sizes
 from sonnx.semantics.operators.application import Program, initializers
+from sonnx.semantics.operators.shapes.contents import Content
 from sonnx.spec.elaborate.core import CoreOperator
 
+from .facts import Facts
 from .normalizing import BRANCH, EVALUATED, Normalizer
 from .table import (
     ApplicationId,
@@ -136,14 +139,44 @@ def _node(work: _Entering, n: NodeId, node: Node, depth: int) -> ApplicationId:
     if may_draw(operator) or _draws_within(operator.rule, version, name):
         return table.apply(Applied(operator, name, version, it.attributes, inputs, asked, bodies, table.apart()))
     number = table.apply(it)
+    if not _is_typed(work.normal.facts, number, it.name, version):
+        it = replace(it, untyped=version)
+        number = table.apply(it)
     if not leaves_open(operator, asked):
         return number
     seen = work.occurrences[number]
     work.occurrences[number] += 1
     if seen:
-        number = table.apply(Applied(operator, name, version, it.attributes, inputs, asked, bodies, -seen))
+        number = table.apply(replace(it, alone=-seen))
     work.settled.add(number)
     return number
+
+
+def _is_typed(facts: Facts, number: ApplicationId, name: str, version: int) -> bool:
+    """True if ONNX admits the types of an application at a version, or admits the same ones at all that mean the same.
+
+    Definitions cover versions that admit fewer types than others, and the machine gets stuck on what one does not admit.
+    """
+    it, schema = facts.table.applications[number], schema_of(name, version)
+    if schema is None or it.operator is None or it.operator.rule:
+        return True
+    bound: dict[str, str] = {}
+    for position, v in enumerate(it.inputs):
+        if v is None:
+            continue
+        first = min(position, len(it.operator.inputs) - 1)
+        port, element = it.operator.inputs[first], facts.content(v).element
+        name = port.types[(position - first) % len(port.types)]
+        wanted = name if name in ELEMENT_TYPES else bound.setdefault(name, element)
+        if wanted != element or not _admits(formal_at(schema.inputs, position), facts.content(v)):
+            return False
+    made = enumerate(facts.table.results(number))
+    return all(v is None or _admits(formal_at(schema.outputs, position), facts.content(v)) for position, v in made)
+
+
+def _admits(formal: Formal | None, content: Content) -> bool:
+    """True if what is known of a value is that it is a tensor of a type that is admitted."""
+    return formal is None or (content.items is None and f"tensor({content.element})" in formal.types)
 
 
 def _asked(work: _Entering, node: Node, operator: CoreOperator) -> tuple[bool, ...]:

@@ -71,6 +71,7 @@ class Facts:
         it = self.table.applications[number]
         if it.operator is None:
             return True, ()
+        untyped = it.untyped > 0
         if it.operator.rule:
             return True, self._of_branches(number)
         inputs = tuple(None if v is None else self.content(v) for v in it.inputs)
@@ -83,7 +84,7 @@ class Facts:
         spelled = contents.names(number, named, site, examined)
         stems = contents.tensors(site)
         examined = contents.renamed(examined, spelled, stems)
-        fails = any(not self._holds(site, demand) for demand in examined.demands)
+        fails = untyped or any(not self._holds(site, demand) for demand in examined.demands)
         return fails, tuple(
             None if v is None or content is None else self._settled(v, content, examined, self.symbols)
             for v, content in zip(named, examined.outputs, strict=False)

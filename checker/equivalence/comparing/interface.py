@@ -50,6 +50,11 @@ def interface(a: Model, b: Model) -> Interface:
             change = _type_change(kind, one, other)
             if change:
                 changes.append(change)
+            if one.default != other.default:
+                has, lacks = "AB" if one.default else "BA"
+                changes.append(
+                    f"the {kind} {quote(one.name)} has a stored value in {has} alone: {lacks} must be given it"
+                )
             if kind == "input" and not _overlap(one.declared, other.declared):
                 apart = apart or f"no value of {quote(one.name)} is one that both models accept: {change}"
     for side, ports in (("A", left), ("B", right)):
@@ -61,7 +66,7 @@ def interface(a: Model, b: Model) -> Interface:
         if ports:
             apart = apart or f"the output {quote(ports[0].name)} is one of {side} alone"
             changes += [f"the output {quote(it.name)} is one of {side} alone" for it in ports]
-    changes += _kinds(a, b)
+    changes += [*_tied(inputs), *_kinds(a, b)]
     return Interface(tuple(inputs), tuple(outputs), tuple(left), tuple(right), tuple(changes), apart)
 
 
@@ -127,6 +132,25 @@ def _same_sizes(one: ValueType | None, other: ValueType | None) -> bool:
         return False
     plain = [tuple(n if isinstance(n, int) else None for n in it.shape or ()) for it in (one, other)]
     return plain[0] == plain[1]
+
+
+def _tied(pairs: Sequence[tuple[Port, Port]]) -> Iterator[str]:
+    """Sizes that one model alone makes equal, by a name: it accepts fewer inputs."""
+    tied: list[dict[frozenset[tuple[str, int]], str | int]] = []
+    for k in (0, 1):
+        places: dict[str | int, list[tuple[str, int]]] = {}
+        for pair in pairs:
+            shape = None if (it := pair[k].declared) is None else it.shape
+            for axis, size in enumerate(shape or ()):
+                if size not in ("", None):
+                    places.setdefault(size, []).append((pair[0].name, axis))
+        tied.append({frozenset(at): name for name, at in places.items() if len(at) > 1})
+    for k, other in ((0, 1), (1, 0)):
+        yield from (
+            f"{'AB'[k]} asks that the sizes called {quote(name)} be equal, {'AB'[other]} does not ask it of all of them"
+            for at, name in tied[k].items()
+            if isinstance(name, str) and not any(at <= others for others in tied[other])
+        )
 
 
 def _overlap(one: ValueType | None, other: ValueType | None) -> bool:

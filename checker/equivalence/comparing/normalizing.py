@@ -39,18 +39,21 @@ class Strength(IntEnum):
 @dataclass(frozen=True, slots=True)
 class Firing:
     """A rule that fired. application: at whose root; values: what its outputs are instead. facts: in words, what was
-    used besides the shape of the graph."""
+    used besides the shape of the graph. assumed: what the rule assumes of values, which nobody has looked at."""
 
     rule: str
     strength: Strength
     application: ApplicationId
     values: Values
     facts: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
 
 
 EVALUATED: Final = "evaluation"
 BRANCH: Final = "branch"
 SIZED: Final = "sizes"
+OF_THE_TABLE: Final = frozenset({EVALUATED, BRANCH, SIZED})
+"""What needs no rule of part 7."""
 MOST_BYTES: Final = 1 << 32
 """An application whose result is larger is not evaluated."""
 _DEPTH: Final = 64  # rules that fire inside what a rule has made, before no more are asked

@@ -14,7 +14,7 @@ from sonnx.spec.terminal import few, one_line, print_line
 
 from .comparison import SENTENCES, Comparison, Sides, Verdict
 from .entering import Entered
-from .normalizing import Firing, Strength
+from .normalizing import OF_THE_TABLE, Firing, Strength
 from .searching import Witness
 from .table import ApplicationId, ValueId
 from .unifying import ConstantDifference, Island
@@ -68,6 +68,22 @@ def criterion(comparison: Comparison) -> tuple[str, str]:
             return "", "evidence against `exact replication`."
         case _:
             return "", "no evidence for either criterion of replication."
+
+
+def sentence(comparison: Comparison) -> str:
+    """The outcome in a sentence, which says so where values were assumed to be such as a rule needs them, and where
+    rules do not keep which NaN there is."""
+    said = SENTENCES[comparison.verdict]
+    fired = {it.rule for it in comparison.sides.firings.values()} - OF_THE_TABLE
+    if comparison.verdict is Verdict.EQUAL and fired:
+        said += ", but that where one gives a NaN the other may give another NaN"
+    shown = comparison.proved is not None and bool(assumed(comparison))
+    return said + ("; only where what was assumed of values holds" if shown else "")
+
+
+def assumed(comparison: Comparison) -> tuple[str, ...]:
+    """The conditions on values that rules which fired have, and that nobody has looked at."""
+    return tuple(dict.fromkeys(said for it in comparison.sides.firings.values() for said in it.assumed))
 
 
 # ---- Places --------------------------------------------------------------------------------------
@@ -139,7 +155,8 @@ def to_data(comparison: Comparison) -> dict[str, Data]:
         "schema": SCHEMA,
         "models": [_model(model) for model in comparison.models],
         "verdict": comparison.verdict.value,
-        "sentence": SENTENCES[comparison.verdict],
+        "sentence": sentence(comparison),
+        "assumed": list(assumed(comparison)),
         "demanded": comparison.demanded.name.lower(),
         "proved": None if comparison.proved is None else comparison.proved.name.lower(),
         "criterion": {"name": name, "said": said, "source": SOURCE},
@@ -189,6 +206,7 @@ def _firing(sides: Sides, firing: Firing) -> Data:
         "operator": sides.table.applications[firing.application].name,
         "places": list(firing_places(sides, firing)),
         "facts": list(firing.facts),
+        "assumed": list(firing.assumed),
     }
 
 
@@ -239,10 +257,11 @@ def lines(comparison: Comparison) -> Sequence[str]:
         file = f"{model.files[0].name} " if model.files else ""
         digest = f", sha256 {model.files[0].sha256}" if model.files else ""
         made.append(f"{name}        {file}({len(model.nodes)} nodes{digest})")
-    made.append(f"verdict  {comparison.verdict.name}: {SENTENCES[comparison.verdict]}.")
+    made.append(f"verdict  {comparison.verdict.name}: {sentence(comparison)}.")
     made += _why(comparison)
     made += [f"changed  {it}" for it in comparison.ports.changes]
     made += [f"note     {it}" for it in comparison.notes]
+    made += [f"assumed  of values: {it}" for it in assumed(comparison)]
     counts = Counter((it.rule, it.strength) for it in sides.firings.values())
     made += [
         f"rule     {name} ({strength.name.lower()}), {count} times"

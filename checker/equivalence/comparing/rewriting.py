@@ -98,7 +98,7 @@ class _Rewriting:
             rewritten = _built(normal, application, match, made) if _is_smaller(normal, match, made) else None
             normal.weak -= strength is Strength.REALS
             if rewritten is not None:
-                return Firing(pattern.rule.name, strength, application, rewritten, _facts(match))
+                return Firing(pattern.rule.name, strength, application, rewritten, _facts(match), match.assumed)
         return None
 
     def _covered(self, view: View, match: Match) -> bool:
@@ -175,10 +175,10 @@ def _out_of_order(normal: Normalizer, inputs: Sequence[ValueId | None]) -> bool:
 
 
 def _facts(match: Match) -> tuple[str, ...]:
-    """The conditions that were found to hold, and what the rule assumes of values, in its own words."""
+    """The conditions that were found to hold, in the words of the rule."""
     types = tuple(f"{name} is {element}" for name, element in match.types.items())
     said = tuple(it.doc for it in match.pattern.rule.left.statements if it.kind == "require" and it.id[:4] == "when")
-    return (*types, *said, *(f"assumed: {it}" for it in match.assumed))
+    return (*types, *said)
 
 
 def _built(normal: Normalizer, root: ApplicationId, match: Match, it: Replacement) -> Values | None:

@@ -70,7 +70,8 @@ class Body:
 class Applied:
     """An application. operator: None where the specification has no meaning for it. name, version: of the operator as
     the specification calls it, and a version that its definition covers. attributes: with the defaults. outputs: by
-    position, whether one is asked for. alone: 0, or a number that no other application has."""
+    position, whether one is asked for. alone: 0, or a number that no other application has.
+    untyped: 0, or the version that may not admit the types here, where it then gets stuck."""
 
     operator: CoreOperator | None
     name: str
@@ -80,6 +81,7 @@ class Applied:
     outputs: tuple[bool, ...]
     bodies: tuple[Body, ...] = ()
     alone: int = 0
+    untyped: int = 0
 
 
 @dataclass
@@ -123,6 +125,7 @@ class Table:
             application.outputs,
             application.bodies,
             application.alone,
+            application.untyped,
         )
         if key not in self._numbers:
             self.applications.append(application)

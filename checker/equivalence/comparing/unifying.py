@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from sonnx.semantics.machine.inputs import type_text
+from sonnx.semantics.machine.judging import ulps
 from sonnx.semantics.machine.memory import type_of
-from sonnx.semantics.model.differences import first_of, unequal
-from sonnx.semantics.model.elements import element_of
+from sonnx.semantics.model.differences import Mask, first_of, unequal
+from sonnx.semantics.model.elements import is_float
 from sonnx.semantics.model.values import Array
 
 from .table import ApplicationId, Applied, Body, Given, Result, Stored, Table, ValueId
@@ -180,21 +181,16 @@ def _constant(one: Array, other: Array, pair: Pair) -> ConstantDifference:
     at = first_of(mask)
     values = str(one[at]), str(other[at])
     count = int(mask.sum())
-    return ConstantDifference(pair, f"stored {kinds[0]}", count, one.size, at, values, ulps(one, other, mask))
+    return ConstantDifference(pair, f"stored {kinds[0]}", count, one.size, at, values, _ulps(one, other, mask))
 
 
-def ulps(one: Array, other: Array, mask: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> int | None:
+def _ulps(one: Array, other: Array, mask: Mask) -> int | None:
     """The greatest distance of two floating-point tensors, in units of the last place; None with NaNs, or of others."""
-    element = element_of(one.dtype)
-    if "float" not in element and element != "double":
+    if not is_float(one.dtype):
         return None
-    code = np.dtype(f"i{one.dtype.itemsize}")
-    a, b = (np.ascontiguousarray(it)[mask].view(code).astype(object) for it in (one, other))
-    if any(bool(np.isnan(it[mask].astype(np.float64)).any()) for it in (one, other)):
-        return None
-    low = 1 << (8 * one.dtype.itemsize - 1)
-    ordered = [[n if n >= 0 else -(n + low) for n in it.tolist()] for it in (a, b)]
-    return max((abs(x - y) for x, y in zip(*ordered, strict=True)), default=0)
+    a, b = one[mask], other[mask]
+    apart = None if bool((a != a).any() or (b != b).any()) else ulps(a, b)
+    return None if apart is None else int(apart.max(initial=0))
 
 
 # ---- Cut points ----------------------------------------------------------------------------------

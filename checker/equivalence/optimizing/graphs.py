@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from sonnx.semantics.formulas.terms import FALSE, Term
-from sonnx.semantics.model.elements import element_of, encode
+from sonnx.semantics.model.elements import FLOATS, element_of, encode
 from sonnx.semantics.model.graph import (
     Attribute,
     Constant,
@@ -135,6 +135,25 @@ class OpenModel:
             seen.update(fresh)
             waiting += fresh
         return True
+
+    def shown(self) -> frozenset[TensorId]:
+        """The tensors on which rests what BitCast makes of floating-point numbers, those of bodies included: it shows
+        which NaN an operation has given, and rewrites do not keep that."""
+        asked = (it for it in self.nodes.values() if not it.domain and it.op_type == "BitCast")
+        read = (it.inputs[0] for it in asked if it.inputs)
+        waiting = [t for t in read if t is not None and GraphView(self, 0).content(t).element in ("", *FLOATS)]
+        found = set(waiting)
+        while waiting:
+            t = waiting.pop()
+            made, graph = self.producers.get(t), self.model.graphs[self.tensors[t].graph]
+            n = graph.holder if made is None and t in graph.inputs else None if made is None else made[0]
+            if n is not None:
+                node = self.nodes[n]
+                inner = (it for _, body in node.bodies for it in self.outputs[body])
+                fresh = {it for it in (*node.inputs, *node.captures, *inner) if it is not None} - found
+                found |= fresh
+                waiting += fresh
+        return frozenset(found)
 
     def live(self) -> Iterator[NodeId]:
         """The nodes, as they stand in their graphs."""
@@ -269,7 +288,7 @@ def constant_of(data: Array) -> Constant:
     """A stored tensor with these elements."""
     element = element_of(data.dtype)
     if element == "string":
-        texts = tuple(str(it).encode("utf-8", "surrogateescape") for it in data.reshape(-1))
+        texts = tuple(bytes(it) for it in data.reshape(-1).tolist())
         return Constant(element, tuple(data.shape), "string_data", len(texts), texts)
     content = bytes(encode(np.ascontiguousarray(data)))
     return Constant(element, tuple(data.shape), "raw_data", len(content), content)

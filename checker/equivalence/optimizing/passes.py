@@ -7,7 +7,7 @@ Local passes apply rewrites. Global ones are theorems applied to the whole model
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from struct import pack
 
@@ -67,9 +67,10 @@ def rewrite(
     smaller: bool = True,
 ) -> int:
     """Applies rewrites wherever they stand, first come first served, and again to what comes of it. smaller: only where
-    fewer nodes are left to run. most: so many times at most. Returns how many times.
+    fewer nodes are left to run. most: so many times at most. What BitCast rests on stays as it is. Returns how many
+    times.
     """
-    waiting = deque(open_.live())
+    waiting, shown = deque(open_.live()), open_.shown()
     queued, fired = set(waiting), 0
     while waiting and fired < most:
         n = waiting.popleft()
@@ -81,7 +82,7 @@ def rewrite(
             continue  # folding computes it
         for pattern in patterns.get(operator, ()) if operator is not None else ():
             proof = proofs.get(pattern.rule.name)
-            touched = None if proof is None else _fire(open_, n, pattern, commuting, proof, log, smaller=smaller)
+            touched = None if proof is None else _fire(open_, n, pattern, commuting, proof, shown, log, smaller=smaller)
             if touched is not None:
                 fired += 1
                 fresh = [m for m in touched if m not in queued]
@@ -97,6 +98,7 @@ def _fire(
     pattern: Pattern,
     commuting: Mapping[CoreOperator, str],
     proof: Proof,
+    shown: Collection[TensorId],
     log: Log,
     *,
     smaller: bool,
@@ -105,6 +107,8 @@ def _fire(
     match = find(view, pattern, n, commuting)
     if match is None or not proof.covers(view, match):
         return None
+    if any(t in shown for t in match.results(view)):
+        return None  # a NaN of other digits would be seen
     try:
         right = replacement(view, match)
     except Unfit:
@@ -248,7 +252,7 @@ def raised(
     A node whose operator has the same definition there stays as it is.
     """
     open_.opsets[""], open_.raising = opset, True
-    waiting = deque(open_.live())
+    waiting, shown = deque(open_.live()), open_.shown()
     try:
         while waiting:
             n = waiting.popleft()
@@ -257,8 +261,9 @@ def raised(
             operator = open_.definition(n)
             for pattern in patterns.get(operator, ()) if operator is not None else ():
                 proof = proofs.get(pattern.rule.name)
-                alone = len(pattern.applications) == 1
-                fired = _fire(open_, n, pattern, {}, proof, log, smaller=False) if proof is not None and alone else None
+                fired = None
+                if proof is not None and len(pattern.applications) == 1:
+                    fired = _fire(open_, n, pattern, {}, proof, shown, log, smaller=False)
                 if fired is not None:
                     waiting.extend(open_.live())
                     break

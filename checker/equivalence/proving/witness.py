@@ -162,7 +162,7 @@ def _filled(data: Array, kind: str, draw: random.Random, round_: int) -> Array:
     n = data.size
     made: Array
     if kind == "string":
-        made = np.array([f"{draw.randrange(9)}" for _ in range(n)], object)
+        made = np.array([str(draw.randrange(9)).encode() for _ in range(n)], object)
     elif kind == "bool":
         made = np.array([draw.random() < 0.5 for _ in range(n)], np.bool_)
     elif kind in INTEGERS:
@@ -311,9 +311,13 @@ def same_element(a: Array, b: Array) -> bool:
 
 def _witness(given: Input, left: str, right: str, place: str = "") -> Witness:
     inputs = {
-        name: (element_kind(data), data.shape, tuple(map(str, data.reshape(-1).tolist())))
+        name: (element_kind(data), data.shape, tuple(map(_shown, data.reshape(-1).tolist())))
         for name, data in given.tensors.items()
         if data is not None
     }
     attributes = {name: value for name, value in given.attributes.items() if not isinstance(value, np.ndarray)}
     return Witness(inputs, attributes, left, right, place)
+
+
+def _shown(element: object) -> str:
+    return element.decode("utf-8", "backslashreplace") if isinstance(element, bytes) else str(element)

@@ -27,7 +27,7 @@ from .rules import STRENGTHS
 Object = Mapping[str, Any]
 FOLDERS: Final = ("5-operators/", "7-transforms/")
 SAID: Final = {
-    "exact": "the same bits",
+    "exact": "the same bits, but that a NaN may be another NaN",
     "allowed": "results that the definition allows where A gives one of them",
     "reals": "results that are equal over the real numbers; rounding may make them differ, and what hangs on it",
 }

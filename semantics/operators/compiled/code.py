@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -141,9 +142,11 @@ def within_budget(size: int, budget: int | None) -> None:
 
 
 def strided(base: Array, shape: tuple[int, ...], offset: int, strides: Sequence[int]) -> Array:
-    """A read-only view of a contiguous array; offset and strides count elements."""
+    """A read-only view of a contiguous array; offset and strides count elements. Raises MemoryError for one that no
+    machine can address, though it shows few elements again and again."""
     dtype = base.dtype
     size = dtype.itemsize
+    within_budget(math.prod(shape) * size, None)
     if dtype.hasobject:
         flat = base.reshape(-1)[offset:] if base.size else base.reshape(-1)
         return np.lib.stride_tricks.as_strided(flat, shape, [s * size for s in strides], writeable=False)

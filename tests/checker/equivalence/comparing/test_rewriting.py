@@ -11,10 +11,13 @@ from command_calls import called
 from onnx import numpy_helper
 from sonnx.checker.equivalence.comparing.comparison import Verdict, compare
 from sonnx.checker.equivalence.comparing.normalizing import Strength
+from sonnx.checker.equivalence.comparing.report import lines, to_data
 from sonnx.checker.equivalence.comparing.rewriting import Trusted
 from sonnx.semantics import load_proto
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
+
+from tests.support.small_models import proto_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 CONV = "g (float[1, 3, 9, 9] x) => (float[1, 4, 9, 9] y) {{ {} }}"
@@ -95,3 +98,26 @@ def test_the_command_says_it_in_text_and_json_and_seals_it(
     code, said, _ = called(capsys, "equiv", a, c, "--format", "json", *page)
     assert code == 1 and json.loads(said)["verdict"] == "differs"
     assert called(capsys, "equiv", a, tmp_path / "none.onnx")[0] == 2
+
+
+def test_what_a_rule_assumes_of_values_is_said_in_the_verdict() -> None:
+    one = np.ones((), np.float32)
+    a = load_proto(proto("g (float[2] x, float[2] b) => (float[2] y) { o = Div(one, x) y = Mul(o, b) }", one=one))
+    b = load_proto(proto("g (float[2] x, float[2] b) => (float[2] y) { y = Div(b, x) }"))
+    found = compare(a, b, rules=trusted("DivMul"), strength=Strength.REALS)
+    assert found.verdict is Verdict.REALS
+    said = "\n".join(lines(found))
+    assert "only where what was assumed of values holds" in said and "of values: No number is divided by 0." in said
+    assert to_data(found)["assumed"] == ["No number is divided by 0."]
+
+
+SHOWN = "g (float[2] x, float[2] b) => (int32[2] y) {{ n = Neg(x) m = Mul({}) y = BitCast<to = 6>(m) }}"
+
+
+def test_the_digits_of_a_nan_are_not_called_equal_where_a_rule_gave_it() -> None:
+    a, b = (load_proto(proto_of(SHOWN.format(order), 26)) for order in ("n, b", "b, n"))
+    every = Trusted(tuple(it for it in specification().rules.values() if it.claim == "exact"))
+    for pair in ((a, b), (b, a)):
+        found = compare(*pair, rules=every, seconds=0.1)
+        assert found.verdict is Verdict.ALLOWED and "which NaN" in found.notes[0]
+    assert compare(a, a, rules=every).verdict is Verdict.EQUAL

@@ -301,3 +301,43 @@ def test_operands_that_may_change_places_have_one_order() -> None:
     for a, b in ((one, other), (other, one)):
         found = verdict(a, b).differences
         assert (len(found.constants), len(found.islands)) == (1, 1)
+
+
+def test_stored_numbers_that_are_no_lists_differ_as_others_do() -> None:
+    text = "g (float[1] x) => (float[1] y) { y = Mul(x, w) }"
+    found = verdict(model(text, w=np.array(3.0, F)), model(text, w=np.array(6.0, F)))
+    (constant,) = found.differences.constants
+    assert (constant.ulps, constant.element, found.verdict) == (1 << 23, (), Verdict.DIFFERS)
+
+
+def test_a_model_that_accepts_more_inputs_is_told_apart() -> None:
+    text = "g (float[N] x, float[{}] w) => (float[N] y) {{ y = Add(x, w) }}"
+    free, tied = model(text.format("M")), model(text.format("N"))
+    (said,) = verdict(free, tied).ports.changes
+    assert said.startswith('B asks that the sizes called "N" be equal')
+    assert not verdict(tied, tied).ports.changes
+    fixed = "g (float[2] x, float[2] w) => (float[2] y) { y = Add(x, w) }"
+    (said,) = verdict(model(fixed, w=W), model(fixed)).ports.changes
+    assert said == 'the input "w" has a stored value in A alone: B must be given it'
+
+
+TYPES = "g (float[2] x, double[2] z, float8e4m3fn[2] f) => (float[2] y) {{ y = Relu(x) {} }}"
+
+
+@pytest.mark.parametrize(
+    ("one", "opset", "other", "of"),
+    [
+        ("d = Add(x, z)", 17, "", 17),
+        ("d = Cast<to = 17>(x)", 13, "", 13),
+        ('d = BitShift<direction = "LEFT">(x, x)', 13, "", 13),
+        ("d = Shape(f)", 13, "d = Shape(f)", 21),
+        ("d = Shape(f)", 13, "d = Constant<value_ints = [2]>()", 13),
+    ],
+)
+def test_a_model_that_is_stuck_by_a_type_is_equal_to_none_that_is_not(
+    one: str, opset: int, other: str, of: int
+) -> None:
+    a, b = model(TYPES.format(one), opset), model(TYPES.format(other), of)
+    for pair in ((a, b), (b, a)):
+        assert verdict(*pair).verdict is Verdict.DIFFERS
+    assert verdict(a, a).verdict is Verdict.EQUAL

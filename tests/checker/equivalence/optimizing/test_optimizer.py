@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import checker
+from command_calls import called
+from onnx import checker, save
 from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
 from sonnx.checker.equivalence.record import Proof
+from sonnx.semantics.commands.options import write_whole
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load_proto
@@ -152,3 +155,62 @@ def test_an_old_model_with_folded_values_gets_an_ir_version_that_has_them() -> N
     found = optimize(load_proto(proto), proved=KNOWN)
     assert (found.after, found.model.ir_version) == (1, 4)
     checker.check_model(model_proto(found.model))
+
+
+def test_texts_are_folded_and_written_as_they_are() -> None:
+    text = "g () => (string[4] Y) { s = Constant<value_ints=[2]>() a = Reshape(c, s) Y = Concat<axis=0>(a, d) }"
+    model = model_of(text, stored={"c": np.array([["a", "\u00e9"]], object), "d": np.array(["", "b'x'"], object)})
+    made = written(optimize(model, proved={}).model)
+    assert len(made.nodes) == 1 and means_the_same(model, made, seeds=(0,))
+
+
+def test_what_bitcast_shows_is_not_rewritten() -> None:
+    """Neg before and behind a product give NaNs of two signs."""
+    text = "g (float[2] x, float[2] b) => (int32[2] y) { n = Neg(x) m = Mul(n, b) y = BitCast<to=6>(m) }"
+    carried = (
+        "g (float[2] x, float[3] xs) => (float[2] y, int32[3,2] z) { y, z = Scan(x, xs) <num_scan_inputs=1,"
+        " body = l (float[2] s, float e) =>"
+        " (float[2] v, int32[2] w) { n = Neg(s) v = Mul(n, e) w = BitCast<to=6>(s) }> }"
+    )
+    for shown in (text, carried):
+        assert not optimize(model_of(shown, 26), rules=["NegMul"], proved=KNOWN).counts()
+        hidden = model_of(shown.replace("BitCast", "Cast"), 26)
+        assert optimize(hidden, rules=["NegMul"], proved=KNOWN).counts() == {"NegMul": 1}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-o", "m.onnx"), ("-o", "w.bin"), ("-o", "link.onnx"), ("-o", "s.onnx", "--report", "m.onnx"),
+        ("-o", "s.onnx", "--certificate", "s.onnx"),
+    ],
+)  # fmt: skip
+def test_no_file_of_the_model_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    proto = proto_of("g (float[2] X) => (float[2] Y) { Y = Add(X, w) }", stored={"w": np.ones(2, np.float32)})
+    save(proto, "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
+    Path("link.onnx").symlink_to("m.onnx")
+    before = {it: Path(it).read_bytes() for it in ("m.onnx", "w.bin")}
+    code, _, said = called(capsys, "optimize", "m.onnx", *options)
+    assert code == 2 and "is read, or written already" in said
+    assert {it: Path(it).read_bytes() for it in before} == before and not Path("s.onnx").exists()
+
+
+def test_a_file_is_written_as_a_whole_or_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "s.onnx"
+    target.write_bytes(b"before")
+
+    def interrupted(self: Path, _target: Path) -> Path:
+        assert self.read_bytes() == b"after"
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "replace", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            write_whole(target, b"after")
+    assert target.read_bytes() == b"before" and list(tmp_path.iterdir()) == [target]
+    write_whole(target, b"after")
+    assert target.read_bytes() == b"after"
+    write_whole(Path("/dev/null"), b"after")

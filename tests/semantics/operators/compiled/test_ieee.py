@@ -346,3 +346,9 @@ def test_a_repeated_small_application_is_not_compiled_again() -> None:
     for _ in range(200):
         run("Add", 14, x, x)
     assert time.process_time() - start < 0.2
+
+
+def test_a_view_that_no_machine_can_address_is_refused_as_any_tensor_is() -> None:
+    pads, data = np.array([2**63 - 2, 3]), np.ones(1, np.int8)
+    with pytest.raises(MemoryError, match="a tensor of 9223372036854775810 bytes"):
+        ieee.apply(Application("Pad", 25, (data, pads), {"mode": "wrap"}, (True,)))
