@@ -7,7 +7,7 @@ outside. A node on constants is computed when the model is loaded, unless the op
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
@@ -196,6 +196,12 @@ def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:
     if unit.provider.name == _FOLDING:
         return compute
     goals = [None if t is None else program.model.tensors[t] for t in unit.outputs]
+    ends = dict(zip(program.model.graphs[0].outputs, program.model.graphs[0].output_types, strict=False))
+    # What a run is refused for, by part 3: AsDeclared at the ends, TypesAsDeclared elsewhere; shapes there are claims.
+    declared = [
+        None if t is None or goal is None else ends.get(t) or (goal.declared and replace(goal.declared, shape=None))
+        for t, goal in zip(unit.outputs, goals, strict=True)
+    ]
 
     def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
         try:
@@ -206,12 +212,13 @@ def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:
             raise KernelError(one_line(f"the provider failed with {type(error).__name__}: {error}")) from error
         if len(results) < len(goals) or (len(results) > len(goals) and unit.compiled is not None):
             raise KernelError(f"the provider gives {len(results)} values for {len(goals)} outputs")
-        for goal, value in zip(goals, results, strict=False):  # a kernel may go on for outputs that are not asked for
+        # A kernel may go on for outputs that are not asked for.
+        for goal, stated, value in zip(goals, declared, results, strict=False):
             if goal is None:
                 continue
             if not isinstance(value, (np.ndarray, Items, Optional, Map)):
                 raise KernelError(f"the provider gives {type(value).__name__} for {goal.path}, which is no value")
-            wrong = goal.declared and contradiction("output", goal.name, value, goal.declared, {})
+            wrong = stated and contradiction("output", goal.name, value, stated, {})
             if wrong:
                 raise KernelError(f"the provider gives what the model does not declare: {wrong}")
         return results

@@ -40,7 +40,8 @@ def drawn(seed: int) -> tuple[Model, Mapping[str, Any]] | None:
     model = load_proto(made)
     given = random_inputs(model, seed, {}, {})[0]
     ended = run(model, given, limits=Limits(STEPS), history=False)  # a Loop may run for ever
-    return None if ended.stuck is not None and len(ended.choices) >= STEPS else (model, given)
+    stuck = ended.stuck
+    return None if stuck is not None and (len(ended.choices) >= STEPS or stuck.rule == "AsDeclared") else (model, given)
 
 
 def outcome(session: Session, given: Mapping[str, Any]) -> Any:
@@ -56,7 +57,7 @@ def outcome(session: Session, given: Mapping[str, Any]) -> Any:
 
 def check_cut(model: Model, made: Partitioning) -> None:
     listed = Counter(n for it in made.assignments for n in it.nodes)
-    assert set(listed) == set(range(len(model.nodes))) and set(listed.values()) == {1}
+    assert set(listed) == set(range(len(model.nodes))) and set(listed.values()) <= {1}
     program = Program(model)
     for g in range(len(model.graphs)):
         claimed = {n: it.nodes for it in made.assignments if it.graph == g for n in it.nodes}
