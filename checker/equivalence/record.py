@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 from sonnx.spec.elaborate.core import Core, CoreOperator, CoreRewrite
 from sonnx.spec.elaborate.coverage import used_definitions
 from sonnx.spec.language.printer import print_declaration
+from sonnx.spec.language.syntax import Port
 from sonnx.spec.library import specification
 
 from .matching.patterns import meaning
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .proving.rules import Verdict
 
 PATH = Path(__file__).with_name("proved.tsv")
-COLUMNS = ("rule", "claim", "verdict", "strength", "axes", "lists", "types", "cases", "seconds", "digest")
+COLUMNS = ("rule", "claim", "verdict", "strength", "axes", "lists", "types", "cases", "seconds", "digest", "cut")
 TEXTS = ("rule", "digest", "text")
 STRENGTHS = ("exact", "allowed", "reals")
 """From the strongest claim to the weakest."""
@@ -40,7 +41,8 @@ STRENGTHS = ("exact", "allowed", "reals")
 class Proof:
     """What is shown of a rule. strength: the strongest claim that is. axes: for tensors of at most so many axes, None
     for any number of them; lists: the greatest length of a list that was tried, None for any length. digest: of the
-    text that it was proved of, where nobody has looked yet whether that is the text as it is now.
+    text that it was proved of, where nobody has looked yet whether that is the text as it is now. cut: of which lists
+    longer ones were not tried: sizes of ports by name, attributes in words; nothing where that is not on record.
     """
 
     rule: str
@@ -48,6 +50,7 @@ class Proof:
     axes: int | None
     lists: int | None
     digest: str = ""
+    cut: frozenset[str] = frozenset()
 
     @property
     def holds(self) -> bool:
@@ -57,10 +60,19 @@ class Proof:
     def covers(self, view: View, match: Match) -> bool:
         """The proof is for as many axes, and for lists as long, as a match has."""
         ports = [view.content(t).shape for t in match.ports.values() if t is not None]
-        lists = [len(it) for it in match.attributes.values() if isinstance(it, tuple)]
+        lists: list[object] = [len(it) for it in match.attributes.values() if isinstance(it, tuple)]
+        for port in match.pattern.rule.left.inputs:
+            t = match.ports.get(port.name)
+            if t is not None and self._counts(port):
+                lists += view.content(t).shape or (None,)
         if self.axes is not None and any(shape is None or len(shape) > self.axes for shape in ports):
             return False
-        return self.lists is None or all(length <= self.lists for length in lists)
+        return self.lists is None or all(isinstance(it, int) and it <= self.lists for it in lists)
+
+    def _counts(self, port: Port) -> bool:
+        """Of the list that a port gives longer ones were not tried, for all that is on record."""
+        sizes = {it[0] for it in port.shape or () if not isinstance(it, int) and not it[1]}
+        return bool(sizes & self.cut if self.cut else len(port.shape or ()) == len(sizes) == 1)
 
 
 def proofs() -> Mapping[str, Proof]:
@@ -71,9 +83,10 @@ def proofs() -> Mapping[str, Proof]:
 def recorded() -> Mapping[str, Proof]:
     """The proofs on record, those of other texts included: who uses one asks whether it `holds`."""
     return {
-        row["rule"]: Proof(row["rule"], row["strength"], _most(row["axes"]), _most(row["lists"]), row["digest"])
+        row["rule"]: Proof(row["rule"], row["strength"], *map(_most, (row["axes"], row["lists"])), row["digest"], cut)
         for row in rows()
         if row["verdict"] == "proved"
+        for cut in (frozenset(filter(None, row["cut"].split(", "))),)
     }
 
 
@@ -82,7 +95,7 @@ def rows(path: Path = PATH) -> list[dict[str, str]]:
     if not path.is_file():
         return []
     with path.open(encoding="utf-8", newline="") as file:
-        return list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t"))
+        return list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t", restval=""))
 
 
 def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
@@ -98,8 +111,10 @@ def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
                 "rule": it.rule, "claim": it.claim, "verdict": it.verdict, "strength": it.strength or "-",
                 "axes": str(it.most), "lists": str(listed) if it.cut else "any", "types": it.types or "-",
                 "cases": str(it.instances), "seconds": f"{it.seconds:.1f}", "digest": digest(text.rules[it.rule]),
+                "cut": ", ".join(it.cut),
             }  # fmt: skip
-    lines = ["\t".join(COLUMNS), *("\t".join(known[name][key] for key in COLUMNS) for name in sorted(known))]
+    written = (it for _, it in sorted(known.items()))
+    lines = ["\t".join(COLUMNS), *("\t".join(it[key] for key in COLUMNS).rstrip("\t") for it in written)]
     path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     write_texts(path)
 
@@ -115,6 +130,7 @@ HEAD = """\
 # What is shown of the rewrites of part 7; written by `sonnx prove --transforms --record`, a row for each rule that is
 # what it claims. axes: for tensors of at most so many axes. lists: the greatest length of lists that was tried, where
 # lists were cut. types: any, or one by one. cases: that were told apart. digest: of all text that the row rests on.
+# cut: of which lists longer ones were not tried: sizes of ports by name, attributes in words.
 """
 HEAD_OF_TEXTS = """\
 # Of which text each row of proved.tsv is, written with it. digest: that of the row. text: of the declarations as they

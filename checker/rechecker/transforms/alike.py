@@ -52,12 +52,15 @@ class _Pairing:
     waiting: list[tuple[int, int]] = field(default_factory=list)
     inputs: dict[int, tuple[int, int]] = field(default_factory=dict)
     chosen: dict[tuple[int, int], int] = field(default_factory=dict)
+    within: dict[int, int] = field(default_factory=lambda: {0: 0})
 
     def graphs(self, g: int, h: int) -> None:
         """The two graphs give the same, if the same is given to them."""
         ours, theirs = self.one.graphs[g], self.other.graphs[h]
         if len(ours.inputs) != len(theirs.inputs) or len(ours.outputs) != len(theirs.outputs):
             raise Unshown("two bodies have different numbers of inputs or outputs")
+        if self.within.setdefault(g, h) != h:
+            raise open_reason("one body stands for two")
         self.given(list(zip(ours.inputs, theirs.inputs, strict=True)), h)
         self.outputs(g, h)
 
@@ -105,6 +108,8 @@ class _Pairing:
     def _nodes(self, n: int, m: int) -> None:
         node, other = self.one.nodes[n], self.other.nodes[m]
         same = (node.domain, node.op_type, node.overload) == (other.domain, other.op_type, other.overload)
+        if same and node.text is None and other.text is None:
+            raise open_reason(f"no text says what {node.op_type} is")
         if not same or node.text is not other.text or node.text is None:
             raise Unshown(f"{node.op_type} is not seen to be {other.op_type}")
         drawing = bool(self.one.library.words(node.text) & self.drawn)
@@ -113,6 +118,8 @@ class _Pairing:
             raise open_reason(f"the text of {node.op_type} leaves something open, and one choice is not two")
         if not same_attributes(_full(node), _full(other)):
             raise Unshown(f"{node.op_type} has other attributes")
+        if self.within.get(node.graph) != other.graph:  # it may run more often, and draw anew each time
+            raise open_reason(f"{node.op_type} stands in a body of one model alone")
         ours, theirs = _plain(node.inputs), _plain(other.inputs)
         if [it is None for it in ours] != [it is None for it in theirs]:
             raise Unshown(f"{node.op_type} reads more on one side")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
@@ -12,15 +12,16 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 from onnx import external_data_helper, numpy_helper
-from sonnx.semantics.errors import ModelError
+from sonnx.semantics.errors import ModelError, Unsupported
 
 from .. import files
-from ..facts import Facts, facts
+from ..facts import Facts, facts, stored_tensors
 from ..operators import Derivation, derive, unwalked
 from ..operators.knowledge import text_of
 from ..operators.lists import NAMES
 from ..operators.text import Library, Operator
-from ..reader import read
+from ..paths import quoted
+from ..reader import Reading, domain_of, read
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,9 @@ def opened(path: Path, library: Library, *, fixed: bool = False, plain: bool = F
     """
     source, proto = files.parse(files.content(path))
     reading = read(proto)
+    twice = _said_twice(reading)
+    if twice:
+        raise Unsupported(f"readers differ in what they make of {quoted(path.name)}: {twice}")
     main = reading.graphs[0]
     stored = set(main.initializers)
     if fixed:
@@ -181,6 +185,35 @@ def opened(path: Path, library: Library, *, fixed: bool = False, plain: bool = F
             node.attributes, tuple(node.bodies), node.opset,
         ))  # fmt: skip
     return made
+
+
+def _said_twice(reading: Reading) -> str:
+    """What a model says twice, of which readers take the one or the other; "" for nothing."""
+    written = [t for node in reading.nodes for t in node.outputs if t is not None]
+    held = [t for it in reading.graphs for t in {*it.inputs, *it.initializers}]
+    imports = [reading.opsets, *([(domain_of(it.domain), 0) for it in f.opset_import] for f in reading.proto.functions)]
+    cases = {
+        "an operator set is imported twice": any(_repeats(domain for domain, _ in it) for it in imports),
+        "a function is defined twice": _repeats(reading.functions),
+        "a node has an attribute twice": any(node.repeated for node in reading.nodes),
+        "a graph has an input twice": any(_repeats(it.inputs) for it in reading.graphs),
+        "a name has two stored values": any(_repeats(it.initializers) for it in reading.graphs),
+        "a tensor gets its value twice": _repeats((*written, *held)),
+        "a stored value has two contents": any(sum(_contents(it)) > 1 for it in stored_tensors(reading)),
+    }
+    return next((words for words, holds in cases.items() if holds), "")
+
+
+def _repeats(listed: Iterable[Hashable]) -> bool:
+    entries = list(listed)
+    return len(set(entries)) < len(entries)
+
+
+def _contents(proto: onnx.TensorProto) -> Iterable[bool]:
+    """Where the elements of a stored tensor stand: in each of its fields, and in another file."""
+    fields = (proto.float_data, proto.int32_data, proto.string_data, proto.int64_data, proto.double_data)
+    yield from (bool(it) for it in (*fields, proto.uint64_data, proto.raw_data))
+    yield proto.data_location == onnx.TensorProto.EXTERNAL
 
 
 def _attribute(path: str) -> str:

@@ -73,6 +73,8 @@ def _judged(
         if predicate["names"]:
             raise Unshown("names are given to tensors of no model")
         alike(replays[0].state, replays[1].state, _drawn(text))
+        if predicate["strength"] == "allowed" and "allowed" in replays[1].claims:
+            raise open_reason("what B comes to is allowed of B; B itself need not give what the definition of A allows")
     else:
         leads_to(replays[0].state, paths[1], predicate["names"])
     _stated(predicate, replays, text)
@@ -177,4 +179,6 @@ def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) 
     theorems = sorted({name for replay in replays for name in replay.theorems})
     if theorems:
         lines.append(f"rests on theorems of part 6 that `sonnx prove` proves: {', '.join(theorems)}")
+    added = sorted((name, digest) for digest, name in texts().added.items())
+    lines += [f"rests on the added text {quoted(name)}, SHA-256 {digest}" for name, digest in added]
     return lines

@@ -22,6 +22,7 @@ from ..operators.schema import attribute_value, defaults, schema_of
 from ..operators.text import Node as Text
 from ..operators.text import Operator, TextError
 from ..operators.values import STEPS, Closure, Dead, Element, Open, Run, Tensor, Value, Withheld
+from ..paths import quoted
 from .graphs import Node, State
 from .rules import Condition, Rewrite, Shared, names_in
 
@@ -222,6 +223,7 @@ def _trimmed(tensors: Sequence[int | None]) -> tuple[int | None, ...]:
 def value_of(item: onnx.AttributeProto) -> Value | None:
     """The value of an attribute that a node writes. Raises Unshown for one that is not known, -0.0 among them, which is
     no exact number of its own."""
+    one_value(item)
     if any(number == 0 and np.signbit(number) for number in (item.f, *item.floats)):
         raise open_reason("an attribute is -0.0, which is not told apart here")
     try:
@@ -231,6 +233,18 @@ def value_of(item: onnx.AttributeProto) -> Value | None:
     if any("\ufffd" in it for it in (value if isinstance(value, tuple) else (value,)) if isinstance(it, str)):
         raise open_reason("an attribute is a text that is not UTF-8")
     return value
+
+
+_FIELDS = ("", "f", "i", "s", "t", "g", "floats", "ints", "strings", "tensors", "graphs", "sparse_tensor",
+           "sparse_tensors", "tp", "type_protos")  # fmt: skip
+"""The field that holds the value of an attribute, by its type (ONNX 1.23.2, onnx.proto, AttributeProto)."""
+
+
+def one_value(item: onnx.AttributeProto) -> None:
+    """Raises Unshown for an attribute of which readers take different fields to be its value."""
+    held = {it.name for it, _ in item.ListFields()} - {"name", "type", "doc_string", "ref_attr_name"}
+    if len(held) > 1 or (item.type and not held <= {_FIELDS[item.type]}):
+        raise open_reason(f"the attribute {quoted(item.name)} has a value besides that of its type")
 
 
 def same(one: object, other: object) -> bool:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from sonnx.semantics.errors import Unsupported
 
-from ..operators.text import Library
+from ..operators.text import Library, Port
 from .rules import STRENGTHS, Rewrite
 
 FOLDER = Path(__file__).parents[2] / "equivalence"
@@ -23,12 +23,19 @@ FOLDER = Path(__file__).parents[2] / "equivalence"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is on record. axes, lists: up to how many the proof goes, None for any number."""
+    """What is on record. axes, lists: up to how many the proof goes, None for any number. cut: the names of the sizes
+    of lists of which longer ones were not tried; nothing where that is not on record."""
 
     digest: str
     strength: str
     axes: int | None
     lists: int | None
+    cut: frozenset[str]
+
+    def counts(self, port: Port) -> bool:
+        """Of the list that a port gives longer ones were not tried, for all that is on record."""
+        sizes = {it[0] for it in port.shape or () if not isinstance(it, int) and not it[1]}
+        return bool(sizes & self.cut if self.cut else len(port.shape or ()) == len(sizes) == 1)
 
 
 @cache
@@ -36,7 +43,7 @@ def rows_of(name: str) -> Mapping[str, Mapping[str, str]]:
     """The rows of a file of the record, by rule. Raises Unsupported."""
     try:
         with (FOLDER / name).open(encoding="utf-8", newline="") as file:
-            rows = csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t")
+            rows = csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t", restval="")
             return {row["rule"]: row for row in rows}
     except (OSError, KeyError) as error:
         raise Unsupported(f"the record of proofs {name} cannot be read: {type(error).__name__}") from None
@@ -53,7 +60,8 @@ def proof_of(rule: Rewrite, library: Library) -> Proof | str:
         return f"{rule.name} is on record as {row['verdict']}, with the claim {row['claim']}"
     if STRENGTHS.index(row["strength"]) > STRENGTHS.index(rule.claim) or row["types"] not in ("any", "one by one"):
         return f"{rule.name} is proved as {row['strength']} only"
-    return Proof(row["digest"], row["strength"], _most(row["axes"]), _most(row["lists"]))
+    cut = frozenset(filter(None, row["cut"].split(", ")))
+    return Proof(row["digest"], row["strength"], _most(row["axes"]), _most(row["lists"]), cut)
 
 
 def _most(text: str) -> int | None:

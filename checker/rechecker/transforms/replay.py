@@ -16,7 +16,7 @@ from lark import Tree
 from ..operators import elements as el
 from ..operators.lists import NAMES
 from ..operators.schema import defaults, schema_of
-from ..operators.text import Operator, TextError
+from ..operators.text import Operator, Port, TextError
 from ..operators.values import Constant, Dead, Tensor
 from ..paths import quoted
 from .folding import folded
@@ -31,6 +31,7 @@ from .matching import (
     float_bits,
     kind_of,
     matched,
+    one_value,
     open_reason,
     opened_names,
     order,
@@ -162,7 +163,18 @@ class Replay:
 
     def _covered(self, rule: Rewrite, proof: Proof, match: Match) -> None:
         lists = [len(it) for it in match.attributes.values() if isinstance(it, tuple)]
+        listed = [port for port in rule.head.inputs if proof.lists is not None and proof.counts(port)]
+        lists += [self._length(rule, port, t) for port in listed if (t := match.ports[port.name]) is not None]
         self._within(rule, proof, match.ports, lists)
+
+    def _length(self, rule: Rewrite, port: Port, t: int) -> int:
+        """How many entries a list has that a port gives."""
+        content = self.state.walk.contents.get(t)
+        shape = content.shape if isinstance(content, Tensor) else None
+        size = shape[0] if shape is not None and len(shape) == len(port.shape or ()) == 1 else None
+        if not isinstance(size, int):
+            raise open_reason(f"{rule.name}: how many entries {port.name} has is not known")
+        return size
 
     def _within(self, rule: Rewrite, proof: Proof, ports: Mapping[str, int | None], lists: Sequence[int]) -> None:
         """The proof goes as far as the place needs it."""
@@ -352,6 +364,8 @@ class Replay:
 
     def _plain(self, node: Node) -> None:
         """The node applies an operator whose text says what it gives, and that nothing is drawn."""
+        for it in node.attributes.values():
+            one_value(it)
         if node.text is None or node.bodies or any(it.kind == "meaning" for it in node.text.statements):
             raise Unshown(f"{node.op_type} is not applied by its text alone")
         if self.state.library.words(node.text) & self.drawn:
@@ -466,6 +480,8 @@ def _float(bits: str) -> onnx.TensorProto:
 
 def same_attributes(one: Mapping[str, onnx.AttributeProto], other: Mapping[str, onnx.AttributeProto]) -> bool:
     """The attributes are the same, bit for bit; those that hold graphs are left to others."""
+    for it in (*one.values(), *other.values()):
+        one_value(it)
     kept = [{k: it for k, it in side.items() if not _holds_graphs(it)} for side in (one, other)]
     return kept[0].keys() == kept[1].keys() and all(_spelled(kept[0][k]) == _spelled(kept[1][k]) for k in kept[0])
 
@@ -486,6 +502,7 @@ def _spelled(item: onnx.AttributeProto) -> object:
     copy = onnx.AttributeProto()
     copy.CopyFrom(item)
     copy.ClearField("doc_string")
+    copy.ClearField("name")  # within a function it may be that of another attribute
     floats = [float_bits(it) for it in (item.f, *item.floats)]
     return copy.type, copy.SerializeToString(deterministic=True), floats
 
