@@ -27,6 +27,8 @@ ONNX_MODULES = {
     "semantics.model.type_protos",
     # a model is written
     "semantics.model.writing",
+    # rewrites for onnxscript
+    "checker.equivalence.optimizing.onnxscript_rules",
     # the machine as one of ONNX's backends
     "semantics.runtimes.backend",
     # inputs of a run in protobuf files
