@@ -42,8 +42,3 @@ def test_a_row_is_written_for_what_holds_and_taken_out_for_what_does_not(tmp_pat
     assert row["cut"] == "length of a list"
     write([Verdict("ReluRelu", "exact", "open")], LISTED, path)
     assert rows(path) == []
-
-
-def test_lists_that_were_cut_have_their_names_on_record() -> None:
-    for row in rows():
-        assert (row["lists"] == "any") == (row["cut"] == "") or row["claim"] == "never", row["rule"]
