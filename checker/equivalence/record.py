@@ -86,7 +86,7 @@ def recorded() -> Mapping[str, Proof]:
         row["rule"]: Proof(row["rule"], row["strength"], *map(_most, (row["axes"], row["lists"])), row["digest"], cut)
         for row in rows()
         if row["verdict"] == "proved"
-        for cut in (frozenset(filter(None, row.get("cut", "").split(", "))),)
+        for cut in (frozenset(filter(None, row["cut"].split(", "))),)
     }
 
 
@@ -114,7 +114,7 @@ def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
                 "cut": ", ".join(it.cut),
             }  # fmt: skip
     written = (it for _, it in sorted(known.items()))
-    lines = ["\t".join(COLUMNS), *("\t".join(it.get(key, "") for key in COLUMNS).rstrip("\t") for it in written)]
+    lines = ["\t".join(COLUMNS), *("\t".join(it[key] for key in COLUMNS).rstrip("\t") for it in written)]
     path.write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     write_texts(path)
 

@@ -60,7 +60,7 @@ def proof_of(rule: Rewrite, library: Library) -> Proof | str:
         return f"{rule.name} is on record as {row['verdict']}, with the claim {row['claim']}"
     if STRENGTHS.index(row["strength"]) > STRENGTHS.index(rule.claim) or row["types"] not in ("any", "one by one"):
         return f"{rule.name} is proved as {row['strength']} only"
-    cut = frozenset(filter(None, row.get("cut", "").split(", ")))
+    cut = frozenset(filter(None, row["cut"].split(", ")))
     return Proof(row["digest"], row["strength"], _most(row["axes"]), _most(row["lists"]), cut)
 
 

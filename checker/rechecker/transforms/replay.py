@@ -16,7 +16,7 @@ from sonnx.semantics.errors import ModelError, Unsupported
 from ..operators import elements as el
 from ..operators.lists import NAMES
 from ..operators.schema import defaults, in_force, schema_of
-from ..operators.text import Library, Operator, TextError
+from ..operators.text import Library, Operator, Port, TextError
 from ..operators.values import Constant, Dead, Tensor
 from ..paths import operator as spelled_operator
 from ..paths import quoted
@@ -163,16 +163,16 @@ class Replay:
     def _covered(self, rule: Rewrite, proof: Proof, match: Match) -> None:
         lists = [len(it) for it in match.attributes.values() if isinstance(it, tuple)]
         listed = [port for port in rule.head.inputs if proof.lists is not None and proof.counts(port)]
-        lists += [self._length(rule, it.name, t) for it in listed if (t := match.ports[it.name]) is not None]
+        lists += [self._length(rule, port, t) for port in listed if (t := match.ports[port.name]) is not None]
         self._within(rule, proof, match.ports, lists)
 
-    def _length(self, rule: Rewrite, name: str, t: int) -> int:
+    def _length(self, rule: Rewrite, port: Port, t: int) -> int:
         """How many entries a list has that a port gives."""
         content = self.state.walk.contents.get(t)
         shape = content.shape if isinstance(content, Tensor) else None
-        size = shape[0] if shape is not None and len(shape) == 1 else None
+        size = shape[0] if shape is not None and len(shape) == len(port.shape or ()) == 1 else None
         if not isinstance(size, int):
-            raise open_reason(f"{rule.name}: how many entries {name} has is not known")
+            raise open_reason(f"{rule.name}: how many entries {port.name} has is not known")
         return size
 
     def _within(self, rule: Rewrite, proof: Proof, ports: Mapping[str, int | None], lists: Sequence[int]) -> None:
