@@ -43,6 +43,12 @@ def _declared(side: State, read: Mapping[str, int]) -> Mapping[str, bytes]:
     return {key: type_bytes(it) for key, it in {**listed, **{it.name: it.type for it in graph.output}}.items()}
 
 
+def _stated(side: State, g: int) -> list[bytes]:
+    """The declared types of the inputs and the outputs of a body."""
+    proto = side.walk.graph.reading.graphs[g].proto
+    return [type_bytes(it.type) for it in (*proto.input, *proto.output)]
+
+
 @dataclass(slots=True)
 class _Pairing:
     one: State
@@ -61,6 +67,8 @@ class _Pairing:
             raise Unshown("two bodies have different numbers of inputs or outputs")
         if self.within.setdefault(g, h) != h:
             raise open_reason("one body stands for two")
+        if _stated(self.one, g) != _stated(self.other, h):  # of no run, they give the shape of what is put together
+            raise open_reason("two bodies declare their inputs and outputs differently")
         self.given(list(zip(ours.inputs, theirs.inputs, strict=True)), h)
         self.outputs(g, h)
 
@@ -118,6 +126,8 @@ class _Pairing:
             raise open_reason(f"the text of {node.op_type} leaves something open, and one choice is not two")
         if not same_attributes(_full(node), _full(other)):
             raise Unshown(f"{node.op_type} has other attributes")
+        if node.op_type == "Scan" and node.version != other.version:  # the rules of part 3 look at its version
+            raise open_reason(f"{node.op_type} has another version in one of the models, which may run otherwise")
         if self.within.get(node.graph) != other.graph:  # it may run more often, and draw anew each time
             raise open_reason(f"{node.op_type} stands in a body of one model alone")
         ours, theirs = _plain(node.inputs), _plain(other.inputs)

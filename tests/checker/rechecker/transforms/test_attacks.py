@@ -51,6 +51,31 @@ def test_what_is_drawn_once_is_not_what_is_drawn_in_each_run_of_a_body(name: str
     assert compared(tmp_path, one, one).outcome().outcome is Outcome.CONFIRMED
 
 
+# ---- Bodies ----------------------------------------------------------------------------------------
+
+SCAN = """g (float[N,2] X) => (float Y) {{ Y = Scan<num_scan_inputs=1, scan_input_axes=[{axis}], body = b (float[2] x)
+  => (float[{size}] y) {{ y = Relu(x) }}>(X) }}"""
+
+
+def scan(axis: int, size: int, opset: int) -> onnx.ModelProto:
+    model = proto_of(SCAN.format(axis=axis, size=size), opset)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    return model
+
+
+def test_what_bodies_declare_is_part_of_their_meaning(tmp_path: Path) -> None:
+    one, other = (scan(0, size, 22) for size in (2, 3))  # where N is 0, Y has the shape [0, 2] or [0, 3]
+    assert compared(tmp_path, one, one).outcome().outcome is Outcome.CONFIRMED
+    done = compared(tmp_path, one, other).outcome()
+    assert done.outcome is Outcome.NOT_CHECKED and "two bodies declare" in done.reasons[0], done
+
+
+def test_a_scan_of_another_version_may_run_otherwise(tmp_path: Path) -> None:
+    one, other = (scan(-2, 2, opset) for opset in (11, 9))  # an axis is counted from the end since version 11
+    done = compared(tmp_path, one, other).outcome()
+    assert done.outcome is Outcome.NOT_CHECKED and "has another version" in done.reasons[0], done
+
+
 # ---- Attributes ------------------------------------------------------------------------------------
 
 
