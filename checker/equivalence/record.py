@@ -83,7 +83,7 @@ def proofs() -> Mapping[str, Proof]:
 def recorded() -> Mapping[str, Proof]:
     """The proofs on record, those of other texts included: who uses one asks whether it `holds`."""
     return {
-        row["rule"]: Proof(row["rule"], row["strength"], *map(_most, (row["axes"], row["lists"])), row["digest"], cut)
+        row["rule"]: Proof(row["rule"], row["strength"], _most(row["axes"]), _most(row["lists"]), row["digest"], cut)
         for row in rows()
         if row["verdict"] == "proved"
         for cut in (frozenset(filter(None, row["cut"].split(", "))),)

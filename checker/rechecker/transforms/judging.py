@@ -21,7 +21,7 @@ from ..text import Text, grammar, texts
 from .alike import alike
 from .graphs import opened
 from .matching import Unshown, open_reason
-from .replay import Replay, leads_to
+from .replay import Replay, leads_to, type_bytes
 from .rules import STRENGTHS
 
 Object = Mapping[str, Any]
@@ -179,6 +179,10 @@ def _shown(predicate: Object, replays: Sequence[Replay], paths: Sequence[Path]) 
     theorems = sorted({name for replay in replays for name in replay.theorems})
     if theorems:
         lines.append(f"rests on theorems of part 6 that `sonnx prove` proves: {', '.join(theorems)}")
+    inputs = [it.state.walk.graph.reading.graphs[0].proto.input for it in replays]
+    stated = [{it.name: type_bytes(it.type) for it in listed} for listed in inputs]
+    if any(it != stated[0] for it in stated):
+        lines.append("inputs that nothing reads are left aside: A and B have different ones")
     added = sorted((name, digest) for digest, name in texts().added.items())
     lines += [f"rests on the added text {quoted(name)}, SHA-256 {digest}" for name, digest in added]
     return lines

@@ -76,6 +76,19 @@ def test_a_scan_of_another_version_may_run_otherwise(tmp_path: Path) -> None:
     assert done.outcome is Outcome.NOT_CHECKED and "has another version" in done.reasons[0], done
 
 
+# ---- Inputs ----------------------------------------------------------------------------------------
+
+
+def test_inputs_that_nothing_reads_and_that_differ_are_said_to_be_left_aside(tmp_path: Path) -> None:
+    one, other = (
+        proto_of(f"g (float[2] X, {unread}) => (float[2] Y) {{ Y = Relu(X) }}") for unread in ("float Q", "int64 R")
+    )
+    said = "inputs that nothing reads are left aside: A and B have different ones"
+    for models, aside in (((one, other), True), ((one, one), False)):
+        done = compared(tmp_path, *models).outcome()
+        assert done.outcome is Outcome.CONFIRMED and (said in done.shown) is aside
+
+
 # ---- Attributes ------------------------------------------------------------------------------------
 
 
