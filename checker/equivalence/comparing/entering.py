@@ -153,9 +153,9 @@ def _node(work: _Entering, n: NodeId, node: Node, depth: int) -> ApplicationId:
 
 
 def _is_typed(facts: Facts, number: ApplicationId, name: str, version: int) -> bool:
-    """True if ONNX admits the types of an application at a version, or admits the same ones at all that mean the same.
+    """True if the types of an application are known, and ONNX admits them at a version.
 
-    Definitions cover versions that admit fewer types than others, and the machine gets stuck on what one does not admit.
+    A definition covers versions that admit other types, and the machine gets stuck on what one does not admit.
     """
     it, schema = facts.table.applications[number], schema_of(name, version)
     if schema is None or it.operator is None or it.operator.rule:
