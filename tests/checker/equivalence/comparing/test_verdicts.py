@@ -312,3 +312,8 @@ def test_a_model_that_a_type_stops_is_equal_to_none_that_it_does_not(one: str, o
     for pair in ((a, b), (b, a)):
         assert verdict(*pair).verdict is Verdict.DIFFERS
     assert verdict(a, a).verdict is Verdict.EQUAL
+
+
+def test_a_node_that_could_draw_is_stopped_by_a_type_as_others_are() -> None:
+    a, b = (model(TYPES.format(it), 21) for it in ("d = Dropout<seed = 3>(f)", "d = Identity(f)"))
+    assert verdict(a, b).verdict is Verdict.DIFFERS
