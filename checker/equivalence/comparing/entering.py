@@ -136,12 +136,11 @@ def _node(work: _Entering, n: NodeId, node: Node, depth: int) -> ApplicationId:
     if operator is None or (node.bodies and not operator.rule):
         return table.apply(Applied(None, name, version, stated, inputs, asked, bodies, table.apart()))
     it = Applied(operator, name, version, full_attributes(name, version, stated), inputs, asked, bodies)
-    if may_draw(operator) or _draws_within(operator.rule, version, name):
-        return table.apply(Applied(operator, name, version, it.attributes, inputs, asked, bodies, table.apart()))
-    number = table.apply(it)
-    if not _is_typed(work.normal.facts, number, it.name, version):
+    if not _is_typed(work.normal.facts, table.apply(it), name, version):
         it = replace(it, untyped=version)
-        number = table.apply(it)
+    if may_draw(operator) or _draws_within(operator.rule, version, name):
+        return table.apply(replace(it, alone=table.apart()))
+    number = table.apply(it)
     if not leaves_open(operator, asked):
         return number
     seen = work.occurrences[number]
@@ -153,9 +152,9 @@ def _node(work: _Entering, n: NodeId, node: Node, depth: int) -> ApplicationId:
 
 
 def _is_typed(facts: Facts, number: ApplicationId, name: str, version: int) -> bool:
-    """True if ONNX admits the types of an application at a version, or admits the same ones at all that mean the same.
+    """True if the types of an application are known, and ONNX admits them at a version.
 
-    Definitions cover versions that admit fewer types than others, and the machine is stuck on what one does not admit.
+    A definition covers versions that admit other types, and the machine gets stuck on what one does not admit.
     """
     it, schema = facts.table.applications[number], schema_of(name, version)
     if schema is None or it.operator is None or it.operator.rule:

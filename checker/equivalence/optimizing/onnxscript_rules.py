@@ -38,6 +38,7 @@ def onnxscript_rule(rule: str | CoreRewrite, *, strength: str = "exact") -> Any:
     Of a model it takes for granted what onnxscript's own rules do: that the types and shapes that values state are
     theirs. A place where one that the rule asks for is not stated is left as it is, and so is each place in a function.
     Conditions on values that no model stores (`where`, of rules on the real numbers) are assumed, as in `optimize`.
+    Where a place gives a NaN it may give another one afterwards, which nothing but BitCast behind it shows.
     Nodes that nobody reads any more go when onnxscript has come to its end. Where a value takes the place of another
     one an Identity is left, which onnxscript's own passes remove; so a rewrite of an Identity alone does nothing.
 
@@ -113,7 +114,7 @@ def _place(context: Any) -> tuple[dict[str, Any], onnx.ModelProto] | None:
         for value in node.inputs:
             if value is not None and value not in names:
                 names[value] = f"v{len(names)}"
-                if value.const_value is not None:
+                if value.const_value is not None and not value.is_graph_input():  # a caller may give an input
                     graph.initializer.append(ir.to_proto(value.const_value))
                     graph.initializer[-1].name = names[value]
                 elif value.type is None or value.shape is None:

@@ -118,6 +118,8 @@ class Replay:
         state = self.state
         rule, proof = self.rule(step["rule"])
         root = step["nodes"][-1]
+        if root in state.nodes and shows_nan(state, root):
+            raise open_reason(f"BitCast shows which NaN stands where {rule.name} is applied; rewrites do not keep it")
         match = matched(state, rule, root, self._swapped(rule, step["swapped"]))
         if match.nodes != step["nodes"]:
             raise Unshown(f"{rule.name} stands at the nodes {match.nodes}, not at {step['nodes']}")
@@ -370,6 +372,32 @@ class Replay:
             raise Unshown(f"{node.op_type} is not applied by its text alone")
         if self.state.library.words(node.text) & self.drawn:
             raise Unshown(f"{node.op_type} draws its result")
+
+
+def shows_nan(state: State, n: int) -> bool:
+    """BitCast of floating-point numbers rests on what a node gives, in bodies too."""
+    if not any(_shows_float(state, it) for it in state.nodes.values()):
+        return False
+    holders = {body: m for m, it in state.nodes.items() for body in it.bodies}
+    waiting, seen = [n], {n}
+    while waiting:
+        node = state.nodes[waiting.pop()]
+        written = {t for t in node.outputs if t is not None}
+        reached = {m for t in written for m in state.readers.get(t, ())}
+        reached |= {m for body in node.bodies for t in state.graphs[body].inputs for m in state.readers.get(t, ())}
+        if any(_shows_float(state, state.nodes[m]) for m in reached):
+            return True
+        if node.graph in holders and written & set(state.graphs[node.graph].outputs):
+            reached.add(holders[node.graph])
+        waiting += reached - seen
+        seen |= reached
+    return False
+
+
+def _shows_float(state: State, node: Node) -> bool:
+    read = node.inputs[0] if node.inputs else None
+    bits = node.op_type == "BitCast" and not node.domain
+    return bits and read is not None and kind_of(state, read) in {*el.FLOATS, ""}
 
 
 def leaves_open(state: State, node: Node) -> bool:

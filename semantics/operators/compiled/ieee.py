@@ -271,5 +271,10 @@ _apply: Final = interpreter(replace(IEEE, enter=_contiguous))
 
 
 def apply(application: Application) -> Outputs | Stuck:
-    """The outputs of an application, or why there are none. Raises Unsupported for an operator without definition."""
-    return _apply(application)
+    """The outputs of an application, or why there are none. Raises Unsupported for an operator without definition, and
+    MemoryError for more than the budget, though a view shows few elements again and again."""
+    done = _apply(application)
+    for value in done.values if isinstance(done, Outputs) else ():
+        if isinstance(value, np.ndarray):
+            within_budget(value.nbytes, application.budget)
+    return done

@@ -334,10 +334,13 @@ TYPES = "g (float[2] x, double[2] z, float8e4m3fn[2] f) => (float[2] y) {{ y = R
         ("d = Shape(f)", 13, "d = Constant<value_ints = [2]>()", 13),
     ],
 )
-def test_a_model_that_is_stuck_by_a_type_is_equal_to_none_that_is_not(
-    one: str, opset: int, other: str, of: int
-) -> None:
+def test_a_model_that_a_type_stops_is_equal_to_none_that_it_does_not(one: str, opset: int, other: str, of: int) -> None:
     a, b = model(TYPES.format(one), opset), model(TYPES.format(other), of)
     for pair in ((a, b), (b, a)):
         assert verdict(*pair).verdict is Verdict.DIFFERS
     assert verdict(a, a).verdict is Verdict.EQUAL
+
+
+def test_a_node_that_could_draw_is_stopped_by_a_type_as_others_are() -> None:
+    a, b = (model(TYPES.format(it), 21) for it in ("d = Dropout<seed = 3>(f)", "d = Identity(f)"))
+    assert verdict(a, b).verdict is Verdict.DIFFERS

@@ -113,6 +113,16 @@ def test_a_value_without_a_type_is_left_alone() -> None:
 
 
 @needs_onnxscript
+def test_a_stored_value_that_a_caller_may_override_is_no_constant() -> None:
+    model = parser.parse_model(
+        '<ir_version: 10, opset_import: ["": 22]> g (float[2] x, float z = {1.0}) => (float[2] y) { y = Mul(x, z) }'
+    )
+    assert [it.op_type for it in _applied(model, ["MulOne"]).graph.node] == ["Mul"]
+    del model.graph.input[1]
+    assert [it.op_type for it in _applied(model, ["MulOne"]).graph.node] == ["Identity"]
+
+
+@needs_onnxscript
 def test_a_rule_that_is_refuted_is_none() -> None:
     with pytest.raises(UnknownRule, match="ReluClipAnyBound claims never"):
         onnxscript_rule("ReluClipAnyBound")

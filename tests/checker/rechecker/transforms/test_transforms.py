@@ -15,6 +15,7 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from own_operators import nothing_added
+from sonnx.checker.equivalence.optimizing.graphs import OpenModel
 from sonnx.checker.equivalence.record import PATH, rows, write_texts
 from sonnx.checker.equivalence.texts import rests_on, theorem
 from sonnx.checker.rechecker import Outcome, recheck
@@ -597,3 +598,20 @@ def test_no_certificate_rests_on_a_proof_that_is_on_no_record(tmp_path: Path) ->
 def test_a_model_that_nothing_is_done_to(tmp_path: Path) -> None:
     done = optimized(tmp_path, proto_of("g (float[2] X) => (float[2] Y) { Y = Relu(X) }")).outcome()
     assert done.outcome is Outcome.CONFIRMED and len(done.shown) == 2
+
+
+SHOWN = "g (float[2] x, float[2] b) => (int32[2] y) {{ n = Neg(x) m = Mul(n, b) y = {}<to=6>(m) }}"
+SHOWN_LATER = (
+    "g (float[2] x, float[3] xs) => (float[2] y, int32[3,2] z) {{ y, z = Scan(x, xs) <num_scan_inputs=1, body = l"
+    " (float[2] s, float e) => (float[2] v, int32[2] w) {{ n = Neg(s) v = Mul(n, e) w = {}<to=6>(s) }}> }}"
+)
+
+
+@pytest.mark.parametrize("text", [SHOWN, SHOWN_LATER], ids=["", "in the next round"])
+def test_a_rewrite_of_numbers_whose_digits_bitcast_shows_is_not_confirmed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    monkeypatch.setattr(OpenModel, "shown", lambda _: frozenset())
+    found = written(tmp_path / "one", text.format("BitCast"), of=26, rules=["NegMul"]).outcome()
+    assert found.outcome is Outcome.NOT_CHECKED and "BitCast shows which NaN" in found.reasons[0]
+    assert written(tmp_path / "two", text.format("Cast"), of=26, rules=["NegMul"]).outcome().outcome is Outcome.CONFIRMED

@@ -352,3 +352,9 @@ def test_a_view_that_no_machine_can_address_is_refused_as_any_tensor_is() -> Non
     pads, data = np.array([2**63 - 2, 3]), np.ones(1, np.int8)
     with pytest.raises(MemoryError, match="a tensor of 9223372036854775810 bytes"):
         ieee.apply(Application("Pad", 25, (data, pads), {"mode": "wrap"}, (True,)))
+
+
+def test_a_view_counts_against_the_budget_as_the_tensor_that_it_is() -> None:
+    one, shape = np.ones(1), np.array([1 << 20])
+    with pytest.raises(MemoryError, match="a tensor of 8388608 bytes"):
+        ieee.apply(Application("Expand", 13, (one, shape), {}, (True,), 1 << 20))
