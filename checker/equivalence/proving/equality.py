@@ -29,7 +29,8 @@ FORKS = 4000
 @dataclass(slots=True)
 class Equality:
     """The comparison of one output's elements. laws: those that were used. refined: somewhere the right side gives one
-    of several values that the left side may have. steps: how many comparisons were made.
+    of several values that the left side may have. steps: how many comparisons were made. thorough: whether an
+    alternative can be at all is asked in full before it is compared, since one that cannot was compared in vain.
     """
 
     asker: Asker
@@ -41,6 +42,7 @@ class Equality:
     steps: int = 0
     kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
     reason: str = ""
+    thorough: bool = False
 
     def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
         """The elements are the same wherever the facts hold. top: they are those of the output itself."""
@@ -157,13 +159,14 @@ class Equality:
             if known == FALSE or any(opposite(part) in facts for part in parts):
                 continue
             inner = (*facts, *(part for part in parts if part not in facts))
-            if self.asker.entails(facts, opposite(known), self.symbols, quick=True):
+            if self.asker.entails(facts, opposite(known), self.symbols, quick=not self.thorough):
                 continue
             one, other = decided(left, condition, then), decided(right, condition, then)
             kept = dict(self.laws), self.reason, self.refined
             if self.same(one, other, inner, top=top):
                 continue
-            impossible = self.asker.entails(facts, opposite(known), self.symbols)
+            impossible = not self.thorough and self.asker.entails(facts, opposite(known), self.symbols)
+            self.thorough |= impossible
             if not impossible and (self.real or not scalars.impossible(self, inner)):
                 return False  # over the reals more can be than of what is rounded
             self.laws, self.reason, self.refined = kept
