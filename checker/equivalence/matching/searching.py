@@ -139,9 +139,9 @@ def _inputs(
             yield from _inputs(view, pattern, *rest, inner, commuting)
         return
     if tensor is not None and view.stored(tensor):
-        inner = _held(view, pattern, first, tensor, bindings)
-        if inner is not None:
-            yield from _inputs(view, pattern, *rest, inner, commuting)
+        holding = _held(view, pattern, first, tensor, bindings)
+        if holding is not None:
+            yield from _inputs(view, pattern, *rest, holding, commuting)
         return
     made = None if tensor is None else view.producer(tensor)
     if made is None or made[1] != first.output:
