@@ -20,8 +20,8 @@ from sonnx.spec.library import specification
 from ...smt.prover import Prover
 from ...smt.smtlib import names
 from ..matching.patterns import Pattern, by_root, commutation, meaning
-from ..matching.replacing import Made, Reference, Replacement, Unfit, replacement
-from ..matching.searching import Match, find
+from ..matching.replacing import Made, Reference, Replacement, replacement
+from ..matching.searching import Match, Unfit, find
 from ..matching.views import Node, Tensor, View
 from ..record import Proof, recorded
 from .normalizing import Firing, Normalizer, Rules, Strength, Values
@@ -108,8 +108,9 @@ class _Rewriting:
 
 
 def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
-    """Fewer applications than before, but for what stored values alone decide; or as many of the same operators, of
-    later definitions or with fewer attributes that say something. So rewriting comes to an end."""
+    """Fewer applications than before, but for what stored values alone decide; or as many that read less; or as many of
+    the same operators, of later definitions or with fewer attributes that say something. So rewriting comes to an
+    end."""
     table = normal.table
     made: list[bool] = []
     for node in right.nodes:
@@ -119,13 +120,17 @@ def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
     if len(new) != len(old):
         return len(new) < len(old)
     if sorted(it.operator for it in new) != sorted(it.name for it in old):
-        return False
+        return sum(_given(it.inputs) for it in new) < sum(_given(it.inputs) for it in old)
     later = sum(meaning(it.operator, it.version).first for it in new)
     earlier = sum(it.operator.first for it in old if it.operator is not None)
     if later != earlier:
         return later > earlier
     said = sum(len(full_attributes(it.operator, it.version, it.attributes)) for it in new)
     return said < sum(len(it.attributes) for it in old)
+
+
+def _given(inputs: Sequence[object]) -> int:
+    return sum(it is not None for it in inputs)
 
 
 def _is_stored(normal: Normalizer, reference: Reference, made: Sequence[bool]) -> bool:
@@ -141,7 +146,8 @@ def _admitted(strength: Strength, most: Strength) -> bool:
 
 @cache
 def may_shrink(pattern: Pattern) -> bool:
-    """False for a rule whose right side is larger than its left side wherever only ports that must be stored are."""
+    """False for a rule whose right side is larger than its left side wherever only ports that must be stored are, and
+    for one that only changes operators and reads no less."""
     rule = pattern.rule
     lets = {own: it.body for it in rule.right.statements if it.kind == "let" for own in it.binds}
     counted: dict[Core, bool] = {}
@@ -163,7 +169,9 @@ def may_shrink(pattern: Pattern) -> bool:
             runs(it.body)
     new = sorted(core.name for core, does in counted.items() if does)
     old = sorted(it.operator.name for it in pattern.applications)
-    return len(new) < len(old) or new == old
+    read = sum(len(core.parts) - sum(map(bool, core.labels)) for core, does in counted.items() if does)
+    before = sum(len(it.inputs) for it in pattern.applications)
+    return len(new) < len(old) or new == old or (len(new) == len(old) and read < before)
 
 
 def _out_of_order(normal: Normalizer, inputs: Sequence[ValueId | None]) -> bool:

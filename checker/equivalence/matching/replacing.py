@@ -9,21 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 
-import numpy as np
 from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.schemas import Formal, formal_at, schema_of
 from sonnx.semantics.operators.application import AttributeData
 from sonnx.semantics.operators.shapes.contents import Content, Symbols
 from sonnx.semantics.operators.shapes.node import follow, names_within
 from sonnx.semantics.operators.symbolic.statements import compose
-from sonnx.semantics.operators.symbolic.values import Array, Dead, Element, Scope, Value
+from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.language.syntax import Span
 
 from .patterns import meaning
-from .searching import Match, site_of
+from .searching import Match, Unfit, site_of, written
 from .views import Tensor, View
 
 
@@ -59,10 +57,6 @@ class Replacement:
 
     nodes: tuple[NewNode, ...]
     results: tuple[Reference, ...]
-
-
-class Unfit(Exception):  # noqa: N818 - no error: the rule has no right side here
-    """Why a right side cannot be written down at a place."""
 
 
 @dataclass(slots=True)
@@ -145,33 +139,3 @@ def _check_types(operator: CoreOperator, version: int, inputs: Sequence[Value | 
             continue
         if value.type.name and f"tensor({value.type.name})" not in formal.types:
             raise Unfit(f"{operator.name}-{version} does not admit {value.type.name}")
-
-
-def written(value: Value) -> AttributeData:
-    """A value of an attribute as a node states it. Raises Unfit for one that is not known."""
-    match value:
-        case bool():
-            raise Unfit("an attribute is a truth value")
-        case int() | str():
-            return value
-        case Fraction():
-            number = float(np.float32(float(value)))
-            if Fraction(number) != value:
-                raise Unfit(f"{value} is no float")
-            return number
-        case Element(value=float() as number):
-            return number
-        case tuple():
-            return _listed(tuple(written(item) for item in value))
-        case _:
-            raise Unfit("an attribute depends on more than is known there")
-
-
-def _listed(items: tuple[AttributeData, ...]) -> AttributeData:
-    numbers = tuple(it for it in items if isinstance(it, int))
-    floats = tuple(float(it) for it in items if isinstance(it, int | float))
-    texts = tuple(it for it in items if isinstance(it, str))
-    for made in (numbers, floats, texts):
-        if len(made) == len(items):
-            return made
-    raise Unfit("an attribute is a list of lists")

@@ -4,38 +4,53 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
+from math import copysign, isfinite
 
 import numpy as np
+from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.formulas.terms import TRUE
 from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.graph import Attribute
 from sonnx.semantics.model.schemas import schema_of
-from sonnx.semantics.operators.application import AttributeData
+from sonnx.semantics.model.values import Array
+from sonnx.semantics.operators.application import Application, AttributeData, Outputs
+from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.shapes.contents import HEADER, Content, Site
 from sonnx.semantics.operators.shapes.node import examine, follow
 from sonnx.semantics.operators.symbolic.expressions import evaluate
 from sonnx.semantics.operators.symbolic.statements import compose, constant
-from sonnx.semantics.operators.symbolic.values import Value
+from sonnx.semantics.operators.symbolic.values import Element, Scope, Value
 from sonnx.spec.elaborate.core import Core, CoreOperator
 
-from .patterns import Operand, Pattern, attribute_of
+from .patterns import Applied, Operand, Pattern, attribute_of
 from .views import Node, Tensor, View
 
 MOST_DATA = 1 << 16
 """Of a stored tensor with more elements no condition sees the values."""
+LEAST = 1 << 10
+"""So many bytes may a value take that is compared with a stored one, and as many as that one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A stored tensor in the place of an application without inputs that would give just this value."""
+
+    tensor: Tensor
 
 
 @dataclass(frozen=True, slots=True)
 class Match:
     """A place where the left side of a rule stands, and its conditions hold.
 
-    nodes: of each application. ports: the tensors that the ports are, None for one that is left out. attributes: the
-    values that are bound, None where there is none. swapped: the applications whose operands stand in the other order.
-    assumed: what the rule assumes of values, in its words, which nobody has looked at. types: of the type variables.
+    nodes: of each application; Held where a stored tensor stands for it, which is no node. ports: the tensors that the
+    ports are, None for one that is left out. attributes: the values that are bound, None where there is none. swapped:
+    the applications whose operands stand in the other order. assumed: what the rule assumes of values, in its words,
+    which nobody has looked at. types: of the type variables.
     """
 
     pattern: Pattern
-    nodes: tuple[Node, ...]
+    nodes: tuple[Node | Held, ...]
     ports: Mapping[str, Tensor | None]
     attributes: Mapping[str, AttributeData | None]
     types: Mapping[str, str]
@@ -49,7 +64,7 @@ class Match:
 
 @dataclass(slots=True)
 class _Bindings:
-    nodes: dict[int, Node] = field(default_factory=dict)
+    nodes: dict[int, Node | Held] = field(default_factory=dict)
     ports: dict[str, Tensor | None] = field(default_factory=dict)
     attributes: dict[str, AttributeData | None] = field(default_factory=dict)
     closed: list[tuple[Core, AttributeData | None]] = field(default_factory=list)
@@ -123,11 +138,72 @@ def _inputs(
         if inner.ports.setdefault(first.port, tensor) == tensor:
             yield from _inputs(view, pattern, *rest, inner, commuting)
         return
+    if tensor is not None and view.stored(tensor):
+        holding = _held(view, pattern, first, tensor, bindings)
+        if holding is not None:
+            yield from _inputs(view, pattern, *rest, holding, commuting)
+        return
     made = None if tensor is None else view.producer(tensor)
     if made is None or made[1] != first.output:
         return
     for found in _application(view, pattern, first.application, made[0], bindings, commuting):
         yield from _inputs(view, pattern, *rest, found, commuting)
+
+
+def _held(view: View, pattern: Pattern, operand: Operand, tensor: Tensor, bindings: _Bindings) -> _Bindings | None:
+    """A stored tensor in the place of an application without inputs. A variable attribute is what the tensor says;
+    whether the application gives this tensor is asked when all variables are known."""
+    number, held = operand.application, Held(tensor)
+    wanted = pattern.applications[number]
+    if number in bindings.nodes:
+        return bindings if bindings.nodes[number] == held else None
+    data = view.content(tensor).data
+    if wanted.inputs or operand.output or number in (k for k, _ in pattern.results):
+        return None
+    if data is None or data.size > MOST_DATA:
+        return None
+    inner = bindings.copy()
+    inner.nodes[number] = held
+    schema = schema_of(wanted.operator.name, wanted.operator.last)
+    for name, core in wanted.attributes.items():
+        own = attribute_of(core)
+        if own is None:
+            continue
+        kind = "" if schema is None or name not in schema.attributes else schema.attributes[name].kind
+        value = _as_attribute(kind, data)
+        if value is None or not same(inner.attributes.setdefault(own.name, value), value):
+            return None
+    return inner
+
+
+def _as_attribute(kind: str, data: Array) -> AttributeData | None:
+    """The attribute of a kind that says the elements of a tensor; None where none does, or no exact numbers are in
+    it: of a NaN, an infinity and -0.0 a rule with a variable does not speak here."""
+    items = data.reshape(-1).tolist() if data.dtype.kind in "iuf" else []
+    if len(items) < data.size or (not kind.endswith("S") and len(items) != 1):
+        return None
+    if kind in ("FLOAT", "FLOATS"):
+        exact = [float(it) for it in items]
+        if not all(isfinite(it) and (it != 0 or copysign(1, it) > 0) for it in exact):
+            return None
+        return exact[0] if kind == "FLOAT" else tuple(exact)
+    if kind in ("INT", "INTS") and data.dtype.kind in "iu":
+        return int(items[0]) if kind == "INT" else tuple(map(int, items))
+    return None
+
+
+def _gives(wanted: Applied, scope: Scope, data: Array) -> bool:
+    """True if the text of an operator without inputs gives this tensor: type, shape and bytes."""
+    try:
+        attributes = {name: written(evaluate(core, scope)) for name, core in wanted.attributes.items()}
+        version = wanted.operator.last
+        done = ieee.apply(Application(wanted.operator.name, version, (), attributes, (True,), data.nbytes + LEAST))
+    except (Unfit, Unsupported, MemoryError):
+        return False
+    if not isinstance(done, Outputs) or any(mask is not None and mask.any() for mask in done.free):
+        return False
+    value = done.values[0]
+    return isinstance(value, np.ndarray) and same(value, data)
 
 
 def _attributes(view: View, pattern: Pattern, number: int, node: Node, bindings: _Bindings) -> bool:
@@ -202,13 +278,17 @@ def _decided(view: View, pattern: Pattern, bindings: _Bindings) -> Match | None:
     if types is None:
         return None
     site = site_of(view, rule.left, bindings.ports, attributes)
-    _, reason, scope = (
-        follow(site, view.facts, view.symbols, _perhaps, compose) if bindings.closed else (None, "", None)
-    )
+    held = [(k, it) for k, it in bindings.nodes.items() if isinstance(it, Held)]
+    asks = bindings.closed or held
+    _, reason, scope = follow(site, view.facts, view.symbols, _perhaps, compose) if asks else (None, "", None)
     if reason:
         return None
     for core, value in bindings.closed:
         if scope is None or value is None or not _is(evaluate(core, scope), value):
+            return None
+    for number, stored in held:
+        data = view.content(stored.tensor).data
+        if scope is None or data is None or not _gives(pattern.applications[number], scope, data):
             return None
     assumed = []
     seen = set()
@@ -273,3 +353,40 @@ def site_of(
         inputs.append(content)
     stated = {name: value for name, value in attributes.items() if value is not None}
     return Site(operator, 1, tuple(inputs), stated, (True,) * len(operator.outputs))
+
+
+# ---- Values of attributes -------------------------------------------------------------------------
+
+
+class Unfit(Exception):  # noqa: N818 - no error: the rule has no right side here
+    """Why a right side cannot be written down at a place."""
+
+
+def written(value: Value) -> AttributeData:
+    """A value of an attribute as a node states it. Raises Unfit for one that is not known."""
+    match value:
+        case bool():
+            raise Unfit("an attribute is a truth value")
+        case int() | str():
+            return value
+        case Fraction():
+            number = float(np.float32(float(value)))
+            if Fraction(number) != value:
+                raise Unfit(f"{value} is no float")
+            return number
+        case Element(value=float() as number):
+            return number
+        case tuple():
+            return _listed(tuple(written(item) for item in value))
+        case _:
+            raise Unfit("an attribute depends on more than is known there")
+
+
+def _listed(items: tuple[AttributeData, ...]) -> AttributeData:
+    numbers = tuple(it for it in items if isinstance(it, int))
+    floats = tuple(float(it) for it in items if isinstance(it, int | float))
+    texts = tuple(it for it in items if isinstance(it, str))
+    for made in (numbers, floats, texts):
+        if len(made) == len(items):
+            return made
+    raise Unfit("an attribute is a list of lists")

@@ -88,6 +88,12 @@ def _sealed(kind: str, files: Sequence[list[Data]], done: Sequence[tuple[Optimiz
     own = sorted(name for name in used if name not in own_specification().rules)
     if own:
         raise NotOffered(f"{own[0]} is a rewrite of an added text, on whose proof no certificate can rest")
+    held = next((it.rule for it in steps if isinstance(it, Replaced) and it.held), None)
+    if held is not None:
+        raise NotOffered(
+            f"{held} was applied where a stored value stands for an operator without inputs, of which no theorem of"
+            " part 6 speaks: ask for no certificate, or for rewrites without this one"
+        )
     theorems = sorted({name for it in steps for name in ALLOW[type(it)]})
     assumed = dict.fromkeys(said for it, _ in done for firing in it.log for said in firing.assumed)
     claims = [rules[name].claim for name in used]
@@ -118,7 +124,7 @@ def _canonical(data: Data) -> bytes:
 
 def _step(step: Step) -> Data:
     match step:
-        case Replaced(rule, nodes, swapped, made, instead, left):
+        case Replaced(rule, nodes, swapped, made, instead, left, _):
             return {
                 "do": "rewrite", "rule": rule, "nodes": list(nodes), "swapped": [list(it) for it in swapped],
                 "made": [_written(it) for it in made], "instead": [list(it) for it in instead],

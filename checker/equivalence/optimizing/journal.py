@@ -48,7 +48,8 @@ class Value:
 class Replaced:
     """A rewrite was applied (Replacement, Redirection). nodes: of its left side. swapped: those of them, by position,
     whose operands stand in the other order, with the rewrite that says that this is the same. instead: for a result
-    that is a tensor of the graph, what was read, and what is read now. left: what the root writes from now on.
+    that is a tensor of the graph, what was read, and what is read now. left: what the root writes from now on. held:
+    the stored tensors that stand for applications without inputs.
     """
 
     rule: str
@@ -57,6 +58,7 @@ class Replaced:
     made: tuple[Written, ...]
     instead: tuple[tuple[TensorId, TensorId], ...]
     left: tuple[New | None, ...]
+    held: tuple[TensorId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ from sonnx.semantics.resources.process import OutOfBudget
 from sonnx.spec.elaborate.core import CoreOperator
 
 from ..matching.patterns import Pattern
-from ..matching.replacing import Made, Replacement, Unfit, replacement
-from ..matching.searching import Match, find
+from ..matching.replacing import Made, Replacement, replacement
+from ..matching.searching import Held, Match, Unfit, find
 from ..record import Proof
 from .graphs import GraphView, OpenModel
 from .journal import Dropped, Folded, Merged, New, Replaced, Shared, Written, written_value
@@ -201,7 +201,8 @@ def _replace(
     instead = tuple((t, it) for t, it in zip(results, right.results, strict=True) if isinstance(it, int))
     left = tuple(_new(open_, t) for t in open_.nodes[n].outputs)
     swapped = tuple((k, commuting[match.pattern.applications[k].operator]) for k in sorted(match.swapped))
-    open_.journal.append(Replaced(match.pattern.rule.name, nodes, swapped, tuple(written), instead, left))
+    held = tuple(m.tensor for m in match.nodes if isinstance(m, Held) and isinstance(m.tensor, int))
+    open_.journal.append(Replaced(match.pattern.rule.name, nodes, swapped, tuple(written), instead, left, held))
     for m in reversed(nodes):
         if m in open_.nodes and not _is_read(open_, m):
             open_.remove(m)

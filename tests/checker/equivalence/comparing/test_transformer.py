@@ -1,0 +1,55 @@
+"""A layer of a transformer is the same, over the reals, as what an optimizer makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import onnx
+import pytest
+from sonnx.checker.equivalence.comparing.comparison import Comparison, Verdict, compare
+from sonnx.checker.equivalence.comparing.normalizing import Strength
+from sonnx.checker.equivalence.optimizing.optimizer import optimize
+from sonnx.semantics import load_proto
+from sonnx.semantics.model.writing import model_proto
+from transformer_layer import transformer_layer
+
+EARLIEST, NEWEST = 17, 23
+"""Operator sets: with LayerNormalization, and with RMSNormalization too."""
+
+
+def by_onnxruntime(level: str, opset: int, folder: Path) -> Comparison:
+    """The comparison of the layer with what onnxruntime makes of it."""
+    ort = pytest.importorskip("onnxruntime")
+    onnx.save(transformer_layer(opset), folder / "model.onnx")
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = getattr(ort.GraphOptimizationLevel, level)
+    options.optimized_model_filepath = str(folder / "optimized.onnx")
+    ort.InferenceSession(folder / "model.onnx", options, providers=["CPUExecutionProvider"])
+    return compare(folder / "model.onnx", folder / "optimized.onnx", strength=Strength.REALS, seconds=0.01)
+
+
+@pytest.mark.parametrize("opset", [EARLIEST, pytest.param(18, marks=pytest.mark.campaign)])
+def test_the_basic_level_of_onnxruntime_is_equal_over_the_reals(opset: int, tmp_path: Path) -> None:
+    found = by_onnxruntime("ORT_ENABLE_BASIC", opset, tmp_path)
+    assert found.verdict is Verdict.REALS and len(found.models[1].nodes) < len(found.models[0].nodes)
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("opset", [EARLIEST, 18])
+def test_the_extended_level_is_not_known(opset: int, tmp_path: Path) -> None:
+    """Its Gelu rounds another constant, so it is not equal over the reals either, and nothing is claimed."""
+    assert by_onnxruntime("ORT_ENABLE_EXTENDED", opset, tmp_path).verdict is Verdict.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("strength", "verdict", "nodes"), [("exact", Verdict.ALLOWED, 39), ("reals", Verdict.REALS, 33)]
+)
+def test_our_own_optimizer(strength: str, verdict: Verdict, nodes: int) -> None:
+    """Exactly: but for what a mean of no elements is, of which the text says nothing."""
+    model = load_proto(transformer_layer(NEWEST))
+    done = optimize(model, strength=strength)
+    made = load_proto(model_proto(done.model))
+    asked = Strength.REALS if strength == "reals" else Strength.ALLOWED
+    found = compare(model, made, strength=asked, seconds=0.01)
+    assert (found.verdict, done.after) == (verdict, nodes)
