@@ -614,4 +614,6 @@ def test_a_rewrite_of_numbers_whose_digits_bitcast_shows_is_not_confirmed(
     monkeypatch.setattr(OpenModel, "shown", lambda _: frozenset())
     found = written(tmp_path / "one", text.format("BitCast"), of=26, rules=["NegMul"]).outcome()
     assert found.outcome is Outcome.NOT_CHECKED and "BitCast shows which NaN" in found.reasons[0]
-    assert written(tmp_path / "two", text.format("Cast"), of=26, rules=["NegMul"]).outcome().outcome is Outcome.CONFIRMED
+    assert (
+        written(tmp_path / "two", text.format("Cast"), of=26, rules=["NegMul"]).outcome().outcome is Outcome.CONFIRMED
+    )
