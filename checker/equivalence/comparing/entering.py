@@ -49,7 +49,10 @@ class Entered:
     settled: frozenset[ApplicationId]
 
     def output(self, t: TensorId) -> ValueId:
-        """The value of an output."""
+        """The value of an output. Raises ModelError for one that nothing gives."""
+        if t not in self.values:
+            name = quote(self.model.tensors[t].name)
+            raise ModelError(f"the output {name} is written by no node, so that there is nothing to compare")
         return self.values[t]
 
 

@@ -10,6 +10,7 @@ from sonnx.checker.equivalence.comparing.comparison import Comparison, Verdict, 
 from sonnx.checker.equivalence.comparing.normalizing import Strength
 from sonnx.checker.equivalence.comparing.rewriting import CLAIMS, Trusted
 from sonnx.semantics import load_proto
+from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
 
@@ -344,3 +345,9 @@ def test_a_model_that_a_type_stops_is_equal_to_none_that_it_does_not(one: str, o
 def test_a_node_that_could_draw_is_stopped_by_a_type_as_others_are() -> None:
     a, b = (model(TYPES.format(it), 21) for it in ("d = Dropout<seed = 3>(f)", "d = Identity(f)"))
     assert verdict(a, b).verdict is Verdict.DIFFERS
+
+
+def test_an_output_that_no_node_writes_is_said_so() -> None:
+    text = "g (float[2] x) => (float[2] y, float[2] z) {{ y = Relu(x) {} }}"
+    with pytest.raises(ModelError, match='the output "z" is written by no node'):
+        verdict(model(text.format("z = Neg(x)")), model(text.format("")))
