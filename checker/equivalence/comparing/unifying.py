@@ -189,9 +189,10 @@ def ulps(one: Array, other: Array, mask: np.ndarray[tuple[int, ...], np.dtype[np
     if "float" not in element and element != "double":
         return None
     code = np.dtype(f"i{one.dtype.itemsize}")
-    a, b = (np.ascontiguousarray(it)[mask].view(code).astype(object) for it in (one, other))
-    if any(bool(np.isnan(it[mask].astype(np.float64)).any()) for it in (one, other)):
+    differing = [it[mask].reshape(-1) for it in (one, other)]  # of a scalar too it has one axis
+    if any(bool(np.isnan(it.astype(np.float64)).any()) for it in differing):
         return None
+    a, b = (it.view(code).astype(object) for it in differing)
     low = 1 << (8 * one.dtype.itemsize - 1)
     ordered = [[n if n >= 0 else -(n + low) for n in it.tolist()] for it in (a, b)]
     return max((abs(x - y) for x, y in zip(*ordered, strict=True)), default=0)
