@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 from sonnx.checker.equivalence.comparing.comparison import Comparison, Verdict, compare
 from sonnx.checker.equivalence.comparing.normalizing import Strength
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
@@ -53,3 +55,25 @@ def test_our_own_optimizer(strength: str, verdict: Verdict, nodes: int) -> None:
     asked = Strength.REALS if strength == "reals" else Strength.ALLOWED
     found = compare(model, made, strength=asked, seconds=0.01)
     assert (found.verdict, done.after) == (verdict, nodes)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("eps", 1e-6),
+        ("two", 3.0),
+        ("root", 1.4142),
+        ("half", 0.25),
+        ("one", 0.5),
+        ("scale", 3.0),
+        ("bq", 0.0),
+        ("g2", 2.0),
+    ],
+)
+def test_a_layer_with_another_stored_value_is_not(name: str, value: float) -> None:
+    proto = transformer_layer(NEWEST)
+    made = load_proto(model_proto(optimize(load_proto(proto), strength="reals").model))
+    it = next(it for it in proto.graph.initializer if it.name == name)
+    it.CopyFrom(numpy_helper.from_array(np.full_like(numpy_helper.to_array(it), value), name))
+    found = compare(load_proto(proto), made, strength=Strength.REALS, seconds=0.1)
+    assert found.verdict in (Verdict.UNKNOWN, Verdict.DIFFERS)
