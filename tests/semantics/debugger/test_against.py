@@ -286,7 +286,7 @@ def test_values_that_no_step_writes_compare_nothing_and_say_so() -> None:
 @table(
     ("line", "why"),
     [
-        ("against nothing", "No such file or directory; the engines are machine, numpy"),
+        ("against nothing", "No such file or directory; the engines are machine, numba, numpy"),
         ("against strange.npz", 'no tensor of "strange.npz" is one of this model: it has "zz"'),
         ("against strange.npz map zz=nosuch", 'this model has no tensor "nosuch"'),
         ("against strange.npz map 'zz='", 'map "zz=": write THEIRS=OURS'),
