@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
+from small_models import proto_of
 from sonnx.checker.equivalence.optimizing.certificate import of_both, of_optimized
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
+from sonnx.checker.equivalence.record import PATH, rows
 from sonnx.checker.rechecker import Recheck, recheck
+from sonnx.checker.rechecker.transforms import record
 from sonnx.semantics.model.loader import load
 from sonnx.semantics.model.writing import model_proto
-
-from tests.support.small_models import proto_of
 
 Statement = dict[str, Any]
 
@@ -85,3 +87,20 @@ def resigned(statement: Statement, certified: Certified, other: Path) -> Stateme
     digest = {"sha256": hashlib.sha256(other.read_bytes()).hexdigest()}
     subject = [it for it in statement["subject"] if it["name"].startswith("A/")]
     return {**statement, "subject": [*subject, {"name": f"B/{certified.other.name}", "digest": digest}]}
+
+
+def with_record(certified: Certified, folder: Path, change: Callable[[str, dict[str, str]], None]) -> Recheck:
+    """The outcome where each row of the two tables of the record has been changed; they are written to a folder."""
+    for name in ("proved.tsv", "texts.tsv"):
+        kept = rows(PATH.with_name(name))
+        for row in kept:
+            change(name, row)
+        lines = ["\t".join(kept[0]), *("\t".join(row.values()) for row in kept)]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(record, "FOLDER", folder)
+        record.rows_of.cache_clear()
+        try:
+            return certified.outcome()
+        finally:
+            record.rows_of.cache_clear()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 
 from sonnx.semantics.errors import ModelError
 from sonnx.spec.elaborate.core import CoreRewrite
@@ -60,6 +61,7 @@ def _too_weak(rule: CoreRewrite, proof: Proof, enough: Sequence[str]) -> str:
     return ""
 
 
+@cache
 def _proved_now(rule: CoreRewrite) -> Proof:
     """The proof of a rule, as far as it goes. Raises UnknownRule with the reason where there is none."""
     verdict = judged_rewrite(rule)

@@ -13,12 +13,12 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.machine.inputs import random_tensor
-from sonnx.semantics.model.elements import DTYPES, FLOATS, INTEGERS
+from sonnx.semantics.model.elements import DTYPES
 from sonnx.semantics.model.graph import ValueType
 from sonnx.semantics.model.schemas import AttributeSchema, Formal, Schema, schema_of
 from sonnx.semantics.model.values import Array, Map, Optional, Sequence, Value
 from sonnx.semantics.operators.application import Application, AttributeData
-from sonnx.semantics.operators.symbolic.calls import is_signed
+from sonnx.semantics.operators.symbolic.calls import PROPERTIES
 from sonnx.semantics.operators.symbolic.definedness import is_list, is_map
 from sonnx.semantics.operators.symbolic.statements import definition
 from sonnx.spec.elaborate.core import CoreOperator
@@ -146,8 +146,6 @@ def _made(op_type: str, version: int, m: _Making) -> Drawn | None:
     return Drawn(application, positions, solution.violated, solution.edge, solution.instance.label)
 
 
-_TESTS: Final = {"is_integer": INTEGERS.__contains__, "is_float": FLOATS.__contains__, "is_signed": is_signed}
-"""The requirements on element types."""
 _IMPOSSIBLE: Final = Optional(ValueType("impossible"), None)
 """Stands for an input that cannot be made."""
 
@@ -273,7 +271,7 @@ def _type(formal: Formal, choose: random.Random, solution: Solution | None = Non
     """An element type that the formal input admits, and that is what a solution says of it; "" where there is none."""
     inner = [text[text.index("tensor(") + 7 :].rstrip(")") for text in formal.types if "tensor(" in text]
     said = {} if solution is None else solution.numbers
-    wanted = [(test, said.get(f"{name}.{formal.type}")) for name, test in _TESTS.items()]
+    wanted = [(test, said.get(f"{name}.{formal.type}")) for name, test in PROPERTIES.items()]
     allowed = [it for it in inner if it in DTYPES and all(known in (None, test(it)) for test, known in wanted)]
     if not allowed:
         return ""

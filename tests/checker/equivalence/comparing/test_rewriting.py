@@ -9,6 +9,7 @@ import onnx.parser
 import pytest
 from command_calls import called
 from onnx import numpy_helper
+from small_models import proto_of
 from sonnx.checker.equivalence.comparing.comparison import Verdict, compare
 from sonnx.checker.equivalence.comparing.normalizing import Strength
 from sonnx.checker.equivalence.comparing.report import lines, to_data
@@ -16,8 +17,6 @@ from sonnx.checker.equivalence.comparing.rewriting import Trusted
 from sonnx.semantics import load_proto
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
-
-from tests.support.small_models import proto_of
 
 HEAD = '<ir_version: 8, opset_import: ["" : 17]>\n'
 CONV = "g (float[1, 3, 9, 9] x) => (float[1, 4, 9, 9] y) {{ {} }}"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from command_calls import called
 from onnx import checker, save
+from small_models import means_the_same, model_of, proto_of
 from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
 from sonnx.checker.equivalence.record import Proof
@@ -18,8 +19,6 @@ from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.writing import model_proto
 from sonnx.spec.library import specification
-
-from tests.support.small_models import means_the_same, model_of, proto_of
 
 KNOWN: Mapping[str, Proof] = {
     name: Proof(name, it.claim, None, None) for name, it in specification().rules.items() if it.claim != "never"

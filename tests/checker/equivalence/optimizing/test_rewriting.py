@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from own_operators import TEXT, nothing_added
+from small_models import means_the_same, model_of, proto_of
 from sonnx.checker.equivalence import GLOBAL, LOCAL, rewrite
 from sonnx.checker.equivalence.matching.patterns import by_root
 from sonnx.checker.equivalence.optimizing import passes
@@ -23,8 +24,6 @@ from sonnx.semantics.model.writing import model_proto
 from sonnx.spec import cli
 from sonnx.spec.elaborate.core import CoreRewrite
 from sonnx.spec.library import extended, specification
-
-from tests.support.small_models import means_the_same, model_of, proto_of
 
 OWN = """
 rewrite OwnNegations (X: T[d...]) -> Y: T "Four changes of sign are two." source "here"

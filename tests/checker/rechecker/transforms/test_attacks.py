@@ -8,18 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import own_operators
 import pytest
 from onnx import numpy_helper
-from sonnx.checker.equivalence.record import PATH, rows
+from small_models import proto_of
 from sonnx.checker.rechecker import Outcome
 from sonnx.checker.rechecker.text import texts
 from sonnx.checker.rechecker.transforms import judging, record
 from sonnx.checker.rechecker.transforms.rules import rewrite
 from sonnx.spec import project
-
-from tests.support import own_operators
-from tests.support.small_models import proto_of
-from tests.support.transformed import Certified, compared, optimized, resigned, written
+from transformed import Certified, compared, optimized, resigned, with_record, written
 
 # ---- What is drawn in a body is drawn each time that it runs ---------------------------------------
 
@@ -141,25 +139,12 @@ def test_an_attribute_of_a_function_is_known_by_its_value_not_by_the_name_that_t
 # ---- No further than the proof goes ----------------------------------------------------------------
 
 
-def test_a_list_that_a_port_gives_is_no_longer_than_those_of_the_proof(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_list_that_a_port_gives_is_no_longer_than_those_of_the_proof(tmp_path: Path) -> None:
     graph = "g (float[2,3,4] X) => (float[2,3,4] Y) { E = Expand(X, s) Y = Relu(E) }"
     certified = written(tmp_path, graph, {"s": np.int64([2, 1, 4])})
     assert certified.outcome().outcome is Outcome.CONFIRMED
     assert set(certified.statement["predicate"]["rules"]) == {"ExpandNothing"}
-    for name in ("proved.tsv", "texts.tsv"):
-        kept = rows(PATH.with_name(name))
-        kept = [{**row, "lists": "2"} if "lists" in row else row for row in kept]
-        lines = ["\t".join(kept[0]), *("\t".join(row.values()) for row in kept)]
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    monkeypatch.setattr(record, "FOLDER", tmp_path)
-    record.rows_of.cache_clear()
-    try:
-        done = certified.outcome()
-    finally:
-        monkeypatch.undo()
-        record.rows_of.cache_clear()
+    done = with_record(certified, tmp_path, lambda _, row: row.update(lists="2") if "lists" in row else None)
     assert done.outcome is Outcome.REFUTED and "is proved for lists of up to 2" in done.reasons[0], done
 
 

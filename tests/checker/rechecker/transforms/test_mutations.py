@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from sampling import sampled
 from sonnx.checker.rechecker import Outcome, Recheck, recheck
 from sonnx.semantics.errors import ModelError, Unsupported
-
-from tests.support.sampling import sampled
-from tests.support.transformed import Certified, Statement, resigned, sealed, written
+from transformed import Certified, Statement, resigned, sealed, written
 
 MODEL = """g (float[2,N,4] X, bool c) => (float[2,N,4] Y, float[2,N,4] Z) {
   A = Transpose<perm=[1,0,2]>(X) B = Transpose<perm=[1,0,2]>(A) C = Relu(B) D = Relu(B) E = Add(C, D)

@@ -15,19 +15,18 @@ import onnx
 import pytest
 from onnx import numpy_helper
 from own_operators import nothing_added
+from small_models import proto_of
 from sonnx.checker.equivalence.optimizing.graphs import OpenModel
 from sonnx.checker.equivalence.record import PATH, rows, write_texts
 from sonnx.checker.equivalence.texts import rests_on, theorem
 from sonnx.checker.rechecker import Outcome, recheck
 from sonnx.checker.rechecker.text import texts
-from sonnx.checker.rechecker.transforms import judging, record
+from sonnx.checker.rechecker.transforms import judging
 from sonnx.checker.rechecker.transforms.replay import THEOREMS
 from sonnx.checker.rechecker.transforms.rules import rewrite
 from sonnx.semantics.errors import ModelError
 from sonnx.spec import cli
-
-from tests.support.small_models import proto_of
-from tests.support.transformed import Certified, Statement, compared, optimized, resigned, sealed, written
+from transformed import Certified, Statement, compared, optimized, resigned, sealed, with_record, written
 
 TWO = {"a": np.float32([1, 2]), "b": np.float32([1, 2])}
 CASES: Mapping[str, tuple[str, Mapping[str, np.ndarray], Mapping[str, Any]]] = {
@@ -510,22 +509,10 @@ RECORDS: Mapping[str, tuple[str, Callable[[dict[str, str]], None], str]] = {
 
 
 @pytest.mark.parametrize("name", RECORDS)
-def test_a_rule_is_used_as_far_as_its_record_goes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rule_is_used_as_far_as_its_record_goes(name: str, tmp_path: Path) -> None:
     file, change, words = RECORDS[name]
     certified = case("transpositions", tmp_path)
-    for each in ("proved.tsv", "texts.tsv"):
-        kept = rows(PATH.with_name(each))
-        for row in kept if each == file else ():
-            change(row)
-        lines = ["\t".join(kept[0]), *("\t".join(row.values()) for row in kept)]
-        (tmp_path / each).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    monkeypatch.setattr(record, "FOLDER", tmp_path)
-    record.rows_of.cache_clear()
-    try:
-        done = certified.outcome()
-    finally:
-        monkeypatch.undo()
-        record.rows_of.cache_clear()
+    done = with_record(certified, tmp_path, lambda each, row: change(row) if each == file else None)
     assert done.outcome is not Outcome.CONFIRMED and words in done.reasons[0], done.reasons
 
 
