@@ -128,6 +128,7 @@ def prove(
 def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int | None, record: bool) -> NoReturn:
     """Judges rewrites, prints what is found of each, and ends the command."""
     from sonnx.checker.equivalence.proving import suite
+    from sonnx.checker.runtimes.deviations.standing import rewriters
     from sonnx.spec.elaborate.scope import hint
     from sonnx.spec.library import specification
 
@@ -143,14 +144,16 @@ def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int
         for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress):
             verdicts.append(verdict)
             if not as_json:
-                click.echo("\n".join(suite.lines(verdict)))
+                known = [f"    in the ledger: {it}" for it in rewriters(verdict.rule)]
+                click.echo("\n".join((*suite.lines(verdict), *known)))
     if record:
         from sonnx.checker.equivalence import record as records
         from sonnx.checker.equivalence.proving.rules import LISTED
 
         records.write(verdicts, LISTED)
     if as_json:
-        click.echo(json.dumps([suite.as_json(verdict) for verdict in verdicts], indent=2))
+        made = [{**suite.as_json(verdict), "ledger": list(rewriters(verdict.rule))} for verdict in verdicts]
+        click.echo(json.dumps(made, indent=2))
     else:
         laws = suite.axioms_used(verdicts)
         click.echo("\n".join((*(("the proofs use", *laws) if laws else ()), suite.last_line(verdicts))))

@@ -23,6 +23,7 @@ from onnx import __version__ as onnx_version
 from onnx import parser
 from onnx.reference import ReferenceEvaluator
 from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, model
+from sonnx.checker.runtimes.deviations.standing import Free, Recorded, classify, difference
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.values import Map
 from sonnx.semantics.operators.application import Application, Outputs, Stuck
@@ -63,7 +64,7 @@ def _machine(name: str) -> tuple[Outcome, Mapping[str, Any]]:
     def watched(application: Application) -> Outputs | Stuck:
         nonlocal free
         done = apply(application)
-        if isinstance(done, Outputs) and application.op_type == case.operator:
+        if isinstance(done, Outputs) and (case.rewrite or application.op_type == case.operator):
             free = done.free
         return done
 
@@ -71,6 +72,23 @@ def _machine(name: str) -> tuple[Outcome, Mapping[str, Any]]:
     if ended.stuck is not None:
         return Outcome(None, ended.stuck.premise), {}
     return Outcome(ended.outputs), dict(zip(ended.outputs, free, strict=False))
+
+
+def judge(case: Case, runtime: str, version: str, outcome: Outcome, free: Free) -> str:
+    """What is wrong with the record of a runtime, "" when nothing is."""
+    apart = difference(outcome, case.outcome, free)
+    stands = classify(case, runtime, version, outcome, bool(apart))
+    return "" if stands in (Recorded.CONFORMS, Recorded.RECORDED) else f"{stands}: {runtime} {version}: {apart}"
+
+
+def free_elements(case: Case) -> Free:
+    """The elements that the specification leaves open, by output."""
+    return known_masks(machine(case)[1]) if case.defined else {}
+
+
+def known_masks(free: Mapping[str, Any]) -> Free:
+    """The masks that are known."""
+    return {name: mask for name, mask in free.items() if mask is not None}
 
 
 def reference(case: Case) -> Outcome:

@@ -2,8 +2,8 @@
 
 `INTERPRETER tool_outcomes.py TOOL FOLDER...` lets a tool rewrite `model.onnx` of each folder and runs the result on
 `feeds.npz`, with onnxruntime without optimizers, each in a process of its own; writes `TOOL.npz` beside it, or
-`TOOL.txt`: which stage fails, and how. Prints the version of the tool. The tool `onnxruntime` is its default session,
-`nothing` leaves the model as it is.
+`TOOL.txt`: the class of the exception, the stage that fails, and how. Prints the version of the tool. The tool
+`onnxruntime` is its default session, `nothing` leaves the model as it is.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _outcome(tool: str, rewrite: Callable[[onnx.ModelProto], onnx.ModelProto], f
         names = [it.name for it in session.get_outputs()]
         np.savez(folder / f"{tool}.npz", **dict(zip(names, session.run(names, given), strict=True)))
     except Exception as error:
-        told = str(error) or type(error).__name__
-        (folder / f"{tool}.txt").write_text(f"{stage}: {told.splitlines()[0]}", encoding="utf-8")
+        told = f"{type(error).__name__}: {stage}: {error}"
+        (folder / f"{tool}.txt").write_text(told.splitlines()[0], encoding="utf-8")
 
 
 def main(tool: str, folders: list[str]) -> None:

@@ -233,7 +233,8 @@ def _entries(run: Conformance) -> Iterator[tuple[str, object]]:
             "basis": entry.basis,
             "deviations": [
                 {"runtime": it.runtime, "versions": list(it.versions), "gone": list(it.gone),
-                 "sentence": it.sentence, "source": it.source, **({"where": it.where} if it.where else {})}
+                 "sentence": it.sentence, "source": it.source, **({"where": it.where} if it.where else {}),
+                 **({"passes": list(it.passes)} if it.passes else {})}
                 for it in entry.deviations
             ],
         }  # fmt: skip

@@ -2,6 +2,8 @@
 
 `deviations/*.toml` holds the cases, in files named after those of `spec/5-operators`. A case is a minimal model with
 inputs and the outcome that the specification gives; a deviation says what a runtime does instead, in which versions.
+`rewrites.toml` holds models that optimizers change into others: its cases are named after the rewrites of part 7 that
+are never right, and tools that rewrite models stand beside the runtimes.
 """
 
 from __future__ import annotations
@@ -24,6 +26,10 @@ from sonnx.semantics.model.values import Array, Value
 
 FOLDER: Final = Path(__file__).parent
 RUNTIMES: Final = ("onnx.reference", "onnxruntime")
+PLAIN: Final = "onnxruntime-disabled"
+"""onnxruntime without optimizers, as a runtime of `Case.deviation`."""
+TOOLS: Final = ("onnxoptimizer", "onnxsim", "onnxslim", "onnxscript")
+"""Tools that rewrite models: the outcome is that of the model which they make, in a runtime that leaves it as it is."""
 BASES: Final = ("stated", "decided")
 """The source of the outcome of the specification: ONNX states it, or is silent or contradicts itself."""
 CRASH: Final = "crash"
@@ -52,7 +58,7 @@ class Outcome:
 class Deviation:
     """A deviation of a runtime. versions: those observed to do so, `outcome` says what they do; gone: those
     observed not to. source: who reported it, "observed" where the ledger is the first. where: the machines on which it
-    shows, empty for all.
+    shows, empty for all. passes: the optimizers of the runtime that make it; without one of them it does not show.
     """
 
     runtime: str
@@ -62,13 +68,15 @@ class Deviation:
     source: str
     outcome: Outcome | None
     where: str = ""
+    passes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One application with the outcome that the specification gives, and the runtimes that deviate.
 
-    name: `Operator-version/what`, the operator with its domain before it, `ai.onnx.ml::Scaler`. text: the model in
+    name: `Operator-version/what`, the operator with its domain before it, `ai.onnx.ml::Scaler`; of a model that
+    optimizers change (`rewrite`) the rewrite and the opset, `DivMulBits-18/infinite`. text: the model in
     ONNX's textual syntax, its opset the version; functions that it calls follow the graph, in the domain LOCAL,
     version 1. defined: whether the specification gives the operator a meaning; the outcome is that of the standard's
     words until it does.
@@ -85,10 +93,13 @@ class Case:
     inputs: Mapping[str, Value]
     outcome: Outcome
     deviations: tuple[Deviation, ...]
+    rewrite: bool = False
 
     def deviation(self, runtime: str) -> Deviation | None:
-        """The deviation of a runtime."""
-        return next((it for it in self.deviations if it.runtime == runtime), None)
+        """The deviation of a runtime; of PLAIN that of onnxruntime which no optimizer makes."""
+        plain = runtime == PLAIN
+        named = (it for it in self.deviations if it.runtime == ("onnxruntime" if plain else runtime))
+        return next((it for it in named if not (plain and it.passes)), None)
 
 
 @cache
@@ -113,10 +124,16 @@ def read(file: str, text: str) -> tuple[Case, ...]:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InternalError(f"{file}: {error}") from None
-    return tuple(_case(_Table(f"{file}: {position}", it)) for position, it in _Table(file, tables).tables("case"))
+    whole = _Table(file, tables)
+    whole.closed("case", "rewrite")
+    return tuple(
+        _case(_Table(f"{file}: {key} {position}", it), key == "rewrite")
+        for key in ("case", "rewrite")
+        for position, it in whole.tables(key)
+    )
 
 
-def _case(table: _Table) -> Case:
+def _case(table: _Table, rewrite: bool) -> Case:
     name = table.text("name")
     table = _Table(name, table.content)
     operator, _, rest = name.partition("-")
@@ -143,7 +160,10 @@ def _case(table: _Table) -> Case:
         text,
         table.values("inputs", given) if given else {},
         table.outcome(results),
-        tuple(_deviation(_Table(f"{name}, deviation {at}", it), results) for at, it in table.tables("deviations")),
+        tuple(
+            _deviation(_Table(f"{name}, deviation {at}", it), results, rewrite) for at, it in table.tables("deviations")
+        ),
+        rewrite,
     )
     table.closed(
         "name", "defined", "basis", "sentence", "cites", "graph", "functions", "inputs", *_RESULTS, "deviations"
@@ -153,20 +173,25 @@ def _case(table: _Table) -> Case:
     return case
 
 
-def _deviation(table: _Table, results: Mapping[str, ValueType]) -> Deviation:
+def _deviation(table: _Table, results: Mapping[str, ValueType], rewrite: bool) -> Deviation:
     versions = table.texts("versions")
     gone = table.texts("gone")
     if (not versions and not gone) or set(versions) & set(gone):
         raise InternalError(f"{table.place}: state the versions that deviate, or in which the deviation is gone")
-    table.closed("runtime", "versions", "gone", "sentence", "source", "where", *_RESULTS)
+    table.closed("runtime", "versions", "gone", "sentence", "source", "where", "passes", *_RESULTS)
+    passes = table.texts("passes")
+    runtime = table.choice("runtime", (*RUNTIMES, *TOOLS) if rewrite else RUNTIMES)
+    if passes and runtime != "onnxruntime":
+        raise InternalError(f"{table.place}: only onnxruntime has 'passes'")
     return Deviation(
-        table.choice("runtime", RUNTIMES),
+        runtime,
         versions,
         gone,
         table.text("sentence"),
         table.text("source"),
         table.outcome(results) if versions else None,
         table.text("where") if "where" in table.content else "",
+        passes,
     )
 
 

@@ -10,14 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from sonnx.semantics.model.values import Array
 
-from .ledger import CRASH, Case, Outcome, ledger
+from .ledger import CRASH, PLAIN, TOOLS, Case, Deviation, Outcome, ledger
 
 ROUNDING: Final = 1e-5
 """The relative distance up to which two values of runtimes are the same: deviations are larger than rounding."""
 ENGINES: Final = {
     "reference": "onnx.reference",
     "onnxruntime": "onnxruntime",
-    "onnxruntime-disabled": "onnxruntime",
+    "onnxruntime-disabled": PLAIN,
 }
 """The runtime that an engine executes, of those that the ledger speaks of."""
 Free = Mapping[str, NDArray[np.bool_]]
@@ -61,9 +61,22 @@ def deviations_of(runtime: str, version: str, operator: str) -> Iterator[tuple[C
 
 
 def source(entry: Case, runtime: str) -> str:
-    """Who reported what a runtime does with the case of an entry."""
+    """Who reported what a runtime does with the case of an entry, and the optimizers that make it."""
     deviation = entry.deviation(runtime)
-    return "" if deviation is None else deviation.source
+    return "" if deviation is None else f"{deviation.source}{_by(deviation)}"
+
+
+def rewriters(rewrite: str) -> Iterator[str]:
+    """A line for each case of a rewrite: who changes its model into one of another meaning."""
+    for entry in ledger():
+        if entry.rewrite and entry.operator == rewrite:
+            made = [it for it in entry.deviations if it.versions and (it.passes or it.runtime in TOOLS)]
+            told = [f"{it.runtime} {', '.join(it.versions)}{_by(it)}" for it in made]
+            yield f"{entry.name}: {'; '.join(told) or 'none makes it now'}"
+
+
+def _by(deviation: Deviation) -> str:
+    return f" (by {' and '.join(deviation.passes)})" if deviation.passes else ""
 
 
 # ---- Two outcomes -----------------------------------------------------------------------------

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import ledger_runtimes as runtimes
 import numpy as np
 import pytest
-from sonnx.checker.runtimes.deviations.ledger import CRASH, Case, Outcome, ledger, read
-from sonnx.checker.runtimes.deviations.standing import Free, Recorded, classify, difference
+from ledger_runtimes import free_elements, judge, known_masks
+from sonnx.checker.runtimes.deviations.ledger import CRASH, PLAIN, Case, Outcome, ledger, read
+from sonnx.checker.runtimes.deviations.standing import Recorded, difference, rewriters, source
 from sonnx.semantics.errors import InternalError, Unsupported
 from sonnx.spec.language.syntax import Operator, clause
 from sonnx.spec.library import specification
@@ -20,24 +18,9 @@ BY_NAME = [pytest.param(case, id=case.name) for case in CASES]
 EXACT = 0.0
 
 
-def judge(case: Case, runtime: str, version: str, outcome: Outcome, free: Free) -> str:
-    """What is wrong with the record of a runtime, "" when nothing is."""
-    apart = difference(outcome, case.outcome, free)
-    stands = classify(case, runtime, version, outcome, bool(apart))
-    return "" if stands in (Recorded.CONFORMS, Recorded.RECORDED) else f"{stands}: {runtime} {version}: {apart}"
-
-
 def definition(case: Case) -> Operator | None:
     given = specification().operators.get(case.operator, ())
     return next((it for it in given if it.first <= case.version <= it.last), None)
-
-
-def free_elements(case: Case) -> Free:
-    return known_masks(runtimes.machine(case)[1]) if case.defined else {}
-
-
-def known_masks(free: Mapping[str, Any]) -> Free:
-    return {name: mask for name, mask in free.items() if mask is not None}
 
 
 @pytest.mark.parametrize("case", BY_NAME)
@@ -72,7 +55,8 @@ def test_onnxruntime_deviates_as_recorded(case: Case) -> None:
 
 @pytest.mark.parametrize("case", BY_NAME)
 def test_a_case_is_marked_as_undefined_until_the_operator_is_defined(case: Case) -> None:
-    assert case.defined == (definition(case) is not None), "state or remove `defined = false`"
+    defined = case.operator in specification().rewrites if case.rewrite else definition(case) is not None
+    assert case.defined == defined, "state or remove `defined = false`"
 
 
 @pytest.mark.parametrize("case", [it for it in BY_NAME if it.values[0].defined and it.values[0].outcome.refused])
@@ -87,7 +71,7 @@ def test_the_files_of_the_ledger_are_named_after_those_of_the_specification() ->
     from sonnx.checker.runtimes.deviations.ledger import FOLDER
 
     families = {path.stem for path in (ROOT / "5-operators").rglob("*.sonnx")}
-    assert {path.stem for path in FOLDER.glob("*.toml")} <= families
+    assert {path.stem for path in FOLDER.glob("*.toml")} <= families | {"rewrites"}
 
 
 # ---- the judgement itself -----------------------------------------------------------------------
@@ -146,6 +130,21 @@ def test_a_deviation_that_the_ledger_does_not_know_is_told() -> None:
     assert judge(case, "onnx.reference", "1.0", outcome(2), {"Y": np.array([True])}) == ""
 
 
+def test_an_optimizer_makes_no_deviation_where_it_is_switched_off() -> None:
+    made = CASE.replace("[[case", "[[rewrite").replace('gone = ["2.0"]', 'passes = ["Doubling"]')
+    (case,) = read("rewrites.toml", made)
+    assert judge(case, "onnxruntime", "1.0", outcome(2), {}) == judge(case, PLAIN, "1.0", outcome(1), {}) == ""
+    assert judge(case, PLAIN, "1.0", outcome(2), {}).startswith(Recorded.UNKNOWN)
+    assert source(case, "onnxruntime") == "observed (by Doubling)"
+
+
+def test_who_makes_a_rewrite_is_told() -> None:
+    (told,) = rewriters("ConvMulBits")
+    assert told == "ConvMulBits-18/great: onnxruntime 1.32.0 (by ConvMulFusion); onnxsim 0.8.1"
+    assert list(rewriters("UntransposedGemm")) == ["UntransposedGemm-18/identity: none makes it now"]
+    assert list(rewriters("ConvMul")) == []
+
+
 def test_zeros_of_different_sign_differ_and_nans_do_not() -> None:
     assert difference(outcome(-0.0), outcome(0.0)) != ""
     assert difference(outcome(np.nan), outcome(np.nan), tolerance=EXACT) == ""
@@ -167,7 +166,10 @@ def test_zeros_of_different_sign_differ_and_nans_do_not() -> None:
         ('versions = ["1.0"]', 'versions = ["2.0"]', "state the versions that deviate"),
         ('versions = ["1.0"]', 'versions = "1.0"', "a list of texts"),
         ('runtime = "onnxruntime"', 'runtime = "other"', "one of onnx.reference, onnxruntime"),
+        ('runtime = "onnxruntime"', 'runtime = "onnxsim"', "one of onnx.reference, onnxruntime"),
+        ('runtime = "onnxruntime"', 'runtime = "onnx.reference"\npasses = ["P"]', "only onnxruntime has 'passes'"),
         ("[[case]]", "[case]", "list of tables"),
+        ("[[case", "[[cases", "no key 'cases'"),
         ("inputs.X = [1]", "inputs.X = [1", "a.toml: "),
     ],
 )

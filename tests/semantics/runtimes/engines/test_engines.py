@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from miscompilations import product_with_an_integer_reciprocal
+from miscompilations import LIVE
 from onnx import helper, parser
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.inputs import random_tensor
@@ -128,7 +128,7 @@ def test_the_log_of_a_session_tells_the_optimizers_and_the_one_at_which_it_ended
 
 @needs_onnxruntime
 def test_an_optimizer_is_switched_off_by_its_name_and_all_by_the_level() -> None:
-    row = product_with_an_integer_reciprocal()
+    row = LIVE["DivMulIntegers-18/half"]
     engine = onnxruntime("onnxruntime", "all")
     assert isinstance(engine, Optimizing)
 
