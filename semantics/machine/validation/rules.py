@@ -13,7 +13,9 @@ from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sonnx.spec.library import specification
 
+from ...errors import Unsupported
 from ...model.elements import element_of
 from ...model.graph import Graph, GraphId, Model, NodeId, TensorId, ValueType
 from ...model.path import operator_text
@@ -237,17 +239,22 @@ def _fires(state: State, n: NodeId) -> Turn:
     if attributes is None:
         pairs = ((name, data_of(it, state.model)) for name, it in node.attributes.items())
         attributes = state.attributes[n] = {name: data for name, data in pairs if data is not None}
-    given = state.meaning(
-        Application(
-            operator_name(node.domain, node.op_type),
-            node.version or 0,
-            tuple([value(state, t, FIRE) for t in node.inputs]),
-            attributes,
-            tuple([t is not None for t in node.outputs]),
-            state.budget,
-            Draw(state.draws, node_path(state, n, state.frames[-1])),
-        )
+    name = operator_name(node.domain, node.op_type)
+    application = Application(
+        name,
+        node.version or 0,
+        tuple([value(state, t, FIRE) for t in node.inputs]),
+        attributes,
+        tuple([t is not None for t in node.outputs]),
+        state.budget,
+        Draw(state.draws, node_path(state, n, state.frames[-1])),
     )
+    try:
+        given = state.meaning(application)
+    except Unsupported as problem:
+        if node.version is not None and specification().meanings.at(name, node.version) is not None:
+            raise
+        raise Refused(FIRE, "gives", str(problem)) from None
     if isinstance(given, Stuck):
         raise Refused(given.rule, given.premise, given.message)
     if len(given.values) != len(node.outputs):

@@ -121,6 +121,13 @@ def test_random_bodies_functions_and_mistakes_are_valid_or_stuck_where_the_machi
     assert kinds == {True, False}
 
 
+def test_a_run_that_ends_at_an_operator_without_a_meaning_is_valid(tmp_path: Path) -> None:
+    text = """<ir_version: 10, opset_import: ["" : 21, "local" : 1]> g (float[2] x) => (float[2] z)
+        { y = Neg(x)  z = local.Nothing(y) }"""
+    found = holds_of(load_proto(onnx.parser.parse_model(text)), tmp_path / "t")
+    assert found is not None and not found.complete and "no definition" in found.ended
+
+
 @pytest.mark.campaign
 @pytest.mark.filterwarnings("ignore")
 def test_the_node_tests_of_the_wheel_are_valid(tmp_path: Path) -> None:
