@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from ...model.graph import TensorId, ValueType
+from ...model.graph import NodeId, TensorId, ValueType
 from ...model.values import Map, Optional, Sequence, Value
 from .layout import Region, to_value, type_of
 from .lines import Claim
-from .rules import ENABLED, FINISHED, NAMES, NODE, Refused, State, is_enabled, region, tensor_path, turn, unfinished
+from .rules import (
+    ENABLED,
+    FINISHED,
+    NAMES,
+    NODE,
+    Refused,
+    State,
+    is_enabled,
+    reads,
+    region,
+    tensor_path,
+    turn,
+    unfinished,
+)
 
 AS_DECLARED: Final = "AsDeclared"
 COMPLETENESS: Final = "Completeness"
 BUDGET: Final = "the budget of this run"
 END: Final = "the end"
-PARTIAL: Final = ("demand", "recorded")
-"""The schedules that leave nodes which no output needs."""
 
 
 def as_declared(state: State, tensors: Items[TensorId], sizes: dict[str, int]) -> str:
@@ -90,11 +102,33 @@ def _type_suits(type_: ValueType, declared: ValueType) -> bool:
     return declared.inner is None or (type_.inner is not None and _type_suits(type_.inner, declared.inner))
 
 
-def still_enabled(state: State) -> str:
-    """The path of a node of the graph that runs that is enabled; "" when there is none."""
-    frame = state.frames[-1]
-    enabled = (n for n in state.model.graphs[frame.graph].nodes if not is_enabled(state, n))
-    return next((state.model.nodes[n].path for n in enabled), "")
+def still_enabled(state: State, schedule: str = "") -> str:
+    """The path of a node of the graph that runs that is enabled, and that the schedule takes; "" when there is none.
+
+    `demand` takes what the first output without a value needs, `recorded` what was recorded, the others all.
+    """
+    graph = state.model.graphs[state.frames[-1].graph]
+    nodes: Iterable[NodeId] = graph.nodes
+    match schedule:
+        case "recorded":
+            return ""
+        case "demand":
+            nodes = _needed(state, next((t for t in graph.outputs if region(state, t) is None), None), graph.nodes)
+    return next((state.model.nodes[n].path for n in nodes if not is_enabled(state, n)), "")
+
+
+def _needed(state: State, wanted: TensorId | None, nodes: Items[NodeId]) -> list[NodeId]:
+    """The nodes that compute a tensor, and what they read that has no value."""
+    makers = {t: n for n in nodes for t in state.model.nodes[n].outputs if t is not None}
+    found: dict[NodeId, None] = {}
+    waiting = [] if wanted is None else [wanted]
+    while waiting:
+        t = waiting.pop()
+        n = makers.get(t) if region(state, t) is None else None
+        if n is not None and n not in found:
+            found[n] = None
+            waiting += reads(state, n)
+    return list(found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +155,12 @@ def ended(state: State, claim: Claim | None, schedule: str, inputs: Inputs) -> t
     why = unfinished(state)
     if why:
         raise Refused(END, COMPLETENESS, why, "the run ended well")
-    left = still_enabled(state)
-    if left and schedule not in PARTIAL:
+    if left := still_enabled(state, schedule):
         raise Refused(END, "no rule applies", f"{left} is enabled", f"a run of the schedule {schedule} ended")
     wrong = contradiction(state, inputs)
     if wrong:
         raise Refused(END, AS_DECLARED, wrong, "the run ended well")
-    if left:
+    if still_enabled(state):
         return f"every output has a value (the schedule {schedule} leaves nodes that no output needs)", True
     return "no node is enabled and every output has a value", True
 
@@ -137,12 +170,12 @@ def _stuck(state: State, claim: Claim, schedule: str, inputs: Inputs) -> str:
     if claim.premise == BUDGET:
         return "it broke off at a budget of steps, time or memory, by its own word"
     if claim.rule in (AS_DECLARED, COMPLETENESS):
-        left = still_enabled(state)
-        if left and schedule not in PARTIAL:
+        if left := still_enabled(state, schedule):
             raise Refused(END, "no rule applies", f"{left} is enabled", says)
         why = unfinished(state) or ("a body is running" if len(state.frames) > 1 else "")
         if claim.rule == COMPLETENESS and why:
-            return f"no node is enabled and {why}"
+            left = still_enabled(state)
+            return f"the schedule {schedule} goes no further and {why}" if left else f"no node is enabled and {why}"
         wrong = "" if why else contradiction(state, inputs)
         if claim.rule == AS_DECLARED and wrong:
             return f"it contradicts a declaration: {wrong}"
@@ -153,7 +186,7 @@ def _stuck(state: State, claim: Claim, schedule: str, inputs: Inputs) -> str:
     try:
         possible = turn(state, claim.node)
     except Refused as refused:
-        left = still_enabled(state)
+        left = still_enabled(state, schedule)
         if refused.premise == NODE or (refused.premise in (ENABLED, FINISHED) and (left or not unfinished(state))):
             holds = f"{left} is enabled" if left else refused.holds
             raise Refused(END, "no rule applies", holds, f"stuck at {claim.node}") from None

@@ -313,6 +313,38 @@ def test_a_run_that_ends_while_a_node_is_enabled_is_refused_unless_its_schedule_
     assert isinstance(found, Valid) and found.steps == 1 and "demand" in found.ended
 
 
+def test_demand_ends_without_a_value_only_where_none_of_the_nodes_that_it_needs_is_enabled(
+    models: ModuleType, tmp_path: Path
+) -> None:
+    nodes = [models.node("Relu", ["x"], ["y"]), models.node("Neg", ["y"], ["z"]), models.node("Neg", ["x"], ["w"])]
+    inner = models.graph(nodes, [], [models.value("missing", shape=[2])])
+    branches = {"then_branch": inner, "else_branch": inner}
+    model = load_proto(
+        models.proto(
+            models.graph(
+                [models.node("If", ["c"], ["out"], **branches)],
+                [models.value("c", onnx.TensorProto.BOOL), models.value("x", shape=[2])],
+                [models.value("out", shape=[2])],
+            )
+        )
+    )
+    inputs = {"c": np.array(True), "x": np.ones(2, np.float32)}
+    path = traced(model, inputs, tmp_path / "t", meaning=models.meaning, schedule=Schedule("demand"))
+    found = validate(path, model, models.meaning)
+    assert isinstance(found, Valid) and not found.complete and found.steps == 1, found
+    plain = models.graph(nodes[:2], [models.value("x", shape=[2])], [models.value("z", shape=[2])])
+    model, inputs = load_proto(models.proto(plain)), {"x": np.ones(2, np.float32)}
+    traced(model, inputs, path, meaning=models.meaning, schedule=Schedule("demand"))
+    claim = {"node": "", "rule": "Completeness", "premise": "", "message": "", "budget": None}
+
+    def early(forgery: Forged) -> None:
+        forgery.drop(2)
+        forgery.lines[-1] |= {"stuck": claim, "outputs": []}
+
+    found = validate(forged(path, early), model, models.meaning)
+    assert isinstance(found, Refutation) and found.holds == "/1:Neg is enabled", found
+
+
 @pytest.mark.parametrize("case", ["diamond", "nested"])
 def test_the_order_of_steps_is_that_of_the_schedule(made: Callable[..., Case], case: str) -> None:
     schedules = [Schedule(), Schedule("demand"), *(Schedule("random", seed) for seed in range(6))]
