@@ -296,6 +296,8 @@ _TOP: Final = 6
 _CENTRES: Final = np.arange(_TOP * _GRID + 1) / _GRID
 _ERF: Final = np.array([math.erf(c) for c in _CENTRES.tolist()])
 _SLOPE: Final = 2 / math.sqrt(math.pi) * np.exp(-_CENTRES * _CENTRES)
+ERF_TABLES: Final = np.concatenate((_ERF, _SLOPE))
+"""The error function at k / 256, then its slope."""
 _each_erf: Final = np.frompyfunc(math.erf, 1, 1)
 
 
