@@ -34,7 +34,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -167,7 +167,7 @@ class Engine:
         self.name, self.model = name, model
         python = os.environ.get("SONNX_ONNXRUNTIME", sys.executable) if name == "onnxruntime" else sys.executable
         command = [python, __file__, "--one", name, "--model", str(model), "--target", str(target)]
-        self._errors: IO[str] = tempfile.TemporaryFile("w+", encoding="utf-8")
+        self._errors = target.with_suffix(".stderr").open("w+", encoding="utf-8")
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors, text=True,
             env=surroundings(threads),
@@ -195,6 +195,7 @@ class Engine:
             self._process.stdin.close()
         (peak,) = self.read()
         self._process.wait()
+        self._errors.close()
         return peak
 
 
@@ -272,7 +273,8 @@ def ratios(ours: Figures, theirs: Figures) -> tuple[float, ...]:
     return tuple(a / b for a, b in zip(astuple(ours), astuple(theirs), strict=True))
 
 
-HEAD = f"{'net':14}{'engine':13}{'ms':>8}{'':>6}{'cpu':>8}{'':>6}{'load':>8}{'':>6}{'first':>8}{'':>6}{'MB':>7}{'':>6}{'difference':>13}"
+HEAD = f"{'net':14}{'engine':13}" + "".join(f"{it:>8}{'':6}" for it in ("ms", "cpu", "load", "first"))
+HEAD += f"{'MB':>7}{'':6}{'difference':>13}"
 
 
 def main() -> None:
@@ -294,9 +296,7 @@ def main() -> None:
         for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
             os.environ.pop(name, None)
     wanted = {"onnxruntime", *arguments.engines.split(",")}
-    table(
-        [it for it in ENGINES if it in wanted], arguments.nets.split(","), arguments.threads, arguments.turns
-    )
+    table([it for it in ENGINES if it in wanted], arguments.nets.split(","), arguments.threads, arguments.turns)
 
 
 def table(engines: Sequence[str], nets: Sequence[str], threads: int, turns: int) -> None:

@@ -577,9 +577,9 @@ def _lstm(listing: Listing, node: Node, site: Site) -> None:
         )
         weights = np.ascontiguousarray(r[q])
         reverse = q == 1 or text(site, "direction", "forward") == "reverse"
-        for number, t in enumerate(reversed(range(steps)) if reverse else range(steps)):
+        for count, t in enumerate(reversed(range(steps)) if reverse else range(steps)):
             _dots(listing, h, weights, At(sums), [(ADD, TENSOR, At(products, BYTES * t * rows))])
-            h, before, c = At(y, BYTES * units * (t * directions + q)), c, At(cells[number % 2])
+            h, before, c = At(y, BYTES * units * (t * directions + q)), c, At(cells[count % 2])
             listing.add(
                 operations.CELL, parts, source=At(sums), goal=h, before=before, cell=c, size=units, size_each=each
             )

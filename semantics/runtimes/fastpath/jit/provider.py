@@ -13,6 +13,7 @@ from ....errors import InternalError, ModelError
 from ....model import schemas
 from ....model.graph import Node, NodeId, TensorId
 from ....model.schemas import normal_domain
+from ....model.stored import forget_pages
 from ....model.values import Value
 from .. import provider
 from ..execution import failure
@@ -308,6 +309,8 @@ def _listed(
                 convolved(listing, part.chain, part.site, goal)
     except UnfitError:
         return None
+    for constant in known.values():  # what is read again and again was packed
+        forget_pages(constant)
     return finished(listing), tuple(shapes[t] for t in subgraph.meta.outputs)
 
 
