@@ -34,6 +34,8 @@ FIELDS: Final[Mapping[int, str]] = {
 """The parameters of each operation, by its code."""
 SLACK: Final = 512
 """Bytes behind data that are read by whole vectors: what is too much is not used."""
+ENDED: Final = 64
+"""Zeros that stand behind the last plane of padded data, or as many as at the left of a row where these are fewer."""
 TOGETHER: Final = 32
 """Steps of a chain that are applied together; scratch memory begins with that many floats for their operands."""
 UNITS: Final = 256

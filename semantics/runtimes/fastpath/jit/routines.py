@@ -70,6 +70,7 @@ _single, _fours = block_product(1, 1), block_product(1, 4)
 _TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
+_ENDED: Final = operations.ENDED
 _UNITS: Final = operations.UNITS
 _PATIENCE: Final = 2000
 """Looks at a counter before other threads are let run."""
@@ -171,6 +172,10 @@ def _pad(words: Any, bases: Any, w: int, part: int) -> None:
             source + 4 * plane * height * width, goal + 4 * plane * s * t * high * wide, height, width,
             words[w + _PAD.top], words[w + _PAD.left], s, t, high, wide, 0.0,
         )  # fmt: skip
+        if plane == words[w + _PAD.planes] - 1:
+            behind = floats(goal + 4 * (plane + 1) * s * t * high * wide)
+            for j in range(min(words[w + _PAD.left], _ENDED)):
+                behind[j] = 0.0
 
 
 @native
