@@ -122,8 +122,8 @@ def laid(kernels: Array, how: Correlation) -> Array:
         return np.ascontiguousarray(rows).reshape(how.taps * how.kernels, how.channels)
     if way_of(how) == "rows":
         high, inner = how.placed.kernel[0], _inner(how)
-        rows = kernels.reshape(how.kernels, how.channels, high, inner).transpose(2, 0, 3, 1)
-        return np.ascontiguousarray(rows).reshape(high, how.kernels, inner * how.channels)
+        each = kernels.reshape(how.kernels, how.channels, high, inner).transpose(2, 0, 3, 1)
+        return np.ascontiguousarray(each).reshape(high, how.kernels, inner * how.channels)
     return np.ascontiguousarray(kernels)
 
 
@@ -276,8 +276,8 @@ def _by_rows_of_kernels(how: Correlation, itemsize: int) -> Correlate:
         def gather(image: int, first: int, count: int) -> Work:
             def work(number: int, _worker: int) -> None:
                 for tap, at in places:
-                    goal = columns[(*tap, halves[number], slice(0, count))]
-                    goal[...] = source[(image, halves[number], slice(first, first + count), *at)]
+                    goal = columns[tap][halves[number], :count]
+                    goal[...] = part(source[image, halves[number], first : first + count], at)
 
             return work
 

@@ -90,9 +90,9 @@ def _by_rows(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
         left, right = link.operands
         operand = left if right is None else right
         code = _FUNCTIONS[FUNCTIONS[link.op_type]][0 if left is None else 1]
-        if isinstance(operand, np.ndarray) and operand.dtype != SINGLE:
+        if operand is None or (isinstance(operand, np.ndarray) and operand.dtype != SINGLE):
             raise UnfitError
-        given = listing.shapes[operand] if isinstance(operand, int) else np.shape(operand)
+        given = listing.shapes[operand] if isinstance(operand, int) else operand.shape
         sizes = given if given == shape else tuple(given[k] for k in range(len(given)) if math.prod(given[: k + 1]) > 1)
         if len(given) > len(shape) or sizes not in (shape, shape[-1:], ()):
             raise UnfitError
@@ -572,7 +572,7 @@ def _lstm(listing: Listing, node: Node, site: Site) -> None:
     for q in range(directions):
         added: list[Step] = []
         if isinstance(b, np.ndarray):
-            added.append((ADD, ROW, At(np.ascontiguousarray(b[q, :rows] + b[q, rows:]))))
+            added.append((ADD, ROW, At(np.add(b[q, :rows], b[q, rows:], dtype=SINGLE))))
         _product(listing, source, products, w[q], steps, added)
         h, c = (
             At(np.zeros(units, SINGLE)) if t is None else At(listing.at(t).tensor, BYTES * q * units)

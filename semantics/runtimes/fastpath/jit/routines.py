@@ -22,6 +22,7 @@ from .vectors import (
     address_of,
     block_product,
     changed,
+    column_product,
     combined,
     copied,
     counted,
@@ -66,6 +67,9 @@ _CELL: Final[Any] = operations.positions(CELL)
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
 _one6, _two6, _three6 = (block_product(ROWS - 2, k) for k in (1, 2, 3))
+_TAIL: Final = 4
+"""Columns that are too few for a vector, and blocks of rows that are multiplied with them together."""
+_tail1, _tail2, _tail3, _tail4 = (column_product(_TAIL, k) for k in (1, 2, 3, 4))
 _single, _fours = block_product(1, 1), block_product(1, 4)
 _TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
@@ -288,7 +292,23 @@ def _products(
                 start += LANES
         else:
             vectors = min(3, (left + LANES - 1) // LANES)
-            for m in range(0, rows, family):
+            done = 0
+            if family == ROWS and 0 < left % LANES <= _TAIL and left < 3 * LANES:
+                if left > LANES:
+                    vectors = left // LANES
+                else:
+                    done = rows // (_TAIL * ROWS) * _TAIL * ROWS
+                    for m in range(0, done, _TAIL * ROWS):
+                        a, c = kernels + 4 * m * k, into + m * pitch
+                        if left == 1:
+                            _tail1(a, columns, offsets, k, c, pitch, begin)
+                        elif left == 2:
+                            _tail2(a, columns, offsets, k, c, pitch, begin)
+                        elif left == 3:
+                            _tail3(a, columns, offsets, k, c, pitch, begin)
+                        else:
+                            _tail4(a, columns, offsets, k, c, pitch, begin)
+            for m in range(done, rows, family):
                 a, c = kernels + 4 * m * k, into + m * pitch
                 if family == ROWS:
                     if vectors == 3:

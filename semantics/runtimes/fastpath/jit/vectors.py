@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from .operations import ERF, EXP, SIGMOID, TANH
-from .processor import LANES
+from .processor import LANES, ROWS
 
 I32, I64, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
@@ -129,6 +129,58 @@ def block_product(rows: int, vectors: int) -> Any:
             builder.store(builder.fadd(builder.load(goal, align=4), new), goal, align=4)
         builder.branch(end)
         builder.position_at_end(end)
+
+    return intrinsic(_function(types.void, 7, build))
+
+
+def column_product(blocks: int, columns: int) -> Any:
+    """f(a, b, offsets, k, c, pitch, first): as that of `block_product`, for a few columns: rows are side by side.
+
+    a: `blocks` blocks of ROWS rows, one behind the other. Each sum is made of the same terms in the same order.
+    """
+
+    def build(builder: Any, values: Sequence[Any]) -> None:
+        a, b, offsets, k, c, pitch, first = values
+        vector = _vector(ROWS)
+        before = builder.block
+        loop, done = builder.append_basic_block("terms"), builder.append_basic_block("done")
+        left, steps = _pointer(builder, a, FLOAT), _pointer(builder, offsets, I64)
+        size = builder.mul(k, _integer(ROWS))
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        term = builder.phi(I64)
+        term.add_incoming(_integer(0), before)
+        sums = [builder.phi(vector) for _ in range(blocks * columns)]
+        at = _pointer(builder, builder.add(b, builder.load(builder.gep(steps, [term]))), FLOAT)
+        start = builder.mul(term, _integer(ROWS))
+        rows = []
+        for block in range(blocks):
+            place = builder.gep(left, [builder.add(start, builder.mul(size, _integer(block)))])
+            rows.append(builder.load(builder.bitcast(place, vector.as_pointer()), align=4))
+        factors = [
+            _splat(builder, builder.load(builder.gep(at, [_integer(column)])), vector) for column in range(columns)
+        ]
+        fresh = [
+            _fma(builder, rows[block], factors[column], sums[block * columns + column])
+            for block in range(blocks)
+            for column in range(columns)
+        ]
+        following = builder.add(term, _integer(1))
+        term.add_incoming(following, loop)
+        for total, new in zip(sums, fresh, strict=True):
+            total.add_incoming(_negative_zero(vector), before)
+            total.add_incoming(new, loop)
+        builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
+        builder.position_at_end(done)
+        adds = builder.icmp_signed("==", first, _integer(0))
+        for number, new in enumerate(fresh):
+            block, column = divmod(number, columns)
+            for r in range(ROWS):
+                row = builder.mul(pitch, _integer(block * ROWS + r))
+                goal = _pointer(builder, builder.add(builder.add(c, row), _integer(4 * column)), FLOAT)
+                value = builder.extract_element(new, ir.Constant(I32, r))
+                added = builder.fadd(builder.load(goal), value)
+                builder.store(builder.select(adds, added, value), goal)
 
     return intrinsic(_function(types.void, 7, build))
 
