@@ -72,8 +72,10 @@ class MachineSession:
 
 def _failed(error: Exception) -> Failure:
     """The outcome that an exception means for whoever asked an engine."""
-    from ..fastpath.kernel import KernelError
+    from ..fastpath.kernel import Interrupted, KernelError
 
+    if isinstance(error.__cause__, Interrupted):
+        return Failure(Kind.CRASH, str(error))
     kinds = ((KernelError, Kind.OUTSIDE), (Unsupported, Kind.UNSUPPORTED), (ModelError, Kind.INVALID))
     kind = next((kind for raised, kind in kinds if isinstance(error, raised)), None)
     return Failure(Kind.ERROR, f"{type(error).__name__}: {error}") if kind is None else Failure(kind, str(error))
