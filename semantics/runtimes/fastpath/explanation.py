@@ -38,11 +38,16 @@ class Explained:
     @property
     def counts(self) -> Mapping[str, tuple[int, int]]:
         """For each provider, and last the session, how many nodes it runs in how many parts."""
-        counts = dict.fromkeys((*self.providers, SESSION), (0, 0))
-        for it in self.partitioning.assignments:
-            nodes, parts = counts[it.provider or SESSION]
-            counts[it.provider or SESSION] = (nodes + len(it.nodes), parts + 1)
-        return counts
+        return counted(self.partitioning, self.providers)
+
+
+def counted(partitioning: Partitioning, providers: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+    """For each provider, and last the session, how many nodes it runs in how many parts."""
+    counts = dict.fromkeys((*providers, SESSION), (0, 0))
+    for it in partitioning.assignments:
+        nodes, parts = counts[it.provider or SESSION]
+        counts[it.provider or SESSION] = (nodes + len(it.nodes), parts + 1)
+    return counts
 
 
 def explained(model: Model, wanted: Sequence[str | ExecutionProvider]) -> Explained:

@@ -83,7 +83,7 @@ class Shared:
             segment = next(it for it in self._segments if it.first <= place < it.first + it.size)
         block = (ctypes.c_char * count).from_buffer(segment.mapping, place - segment.first)
         weakref.finalize(block, self._ended.append, (place, size)).atexit = False
-        return np.ndarray(shape, dtype, block)
+        return np.ndarray(shape, dtype, memoryview(block).cast("B"))
 
     def place(self, array: Array) -> int | None:
         """The place in the file of an array in C order that lies there; None for another."""

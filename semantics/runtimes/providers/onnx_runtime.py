@@ -11,10 +11,12 @@ from __future__ import annotations
 import ctypes
 import os
 import weakref
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from importlib.util import find_spec
+from itertools import count
 from threading import Lock
 from typing import Any, Final, cast
 
@@ -131,6 +133,13 @@ def _placed(element: str) -> bool:
     return BITS.get(element, 0) >= 8
 
 
+@dataclass(eq=False)
+class Handle:
+    """A session of a worker, while somebody holds it."""
+
+    number: int
+
+
 class Worker:
     """Sessions in a process of their own, one request at a time. seconds: how long it may take for each.
 
@@ -144,18 +153,20 @@ class Worker:
             raise ModelError(f"the OnnxruntimeExecutionProvider needs it: {engine.missing}")
         self.remote: Final[RemoteEngine] = replace(engine, seconds=seconds, descriptors=(self.memory.file,))
         self._lock = Lock()
-        self._generation = self._last = 0
+        self._generation = 0
         self._there: set[int] = set()
+        self._left: deque[int] = deque()  # sessions that nobody holds any more
+        self._numbers = count(1)
         weakref.finalize(self, self.remote.worker.stop)
 
     def opened(self, content: bytes) -> Opened | Failure:
         """A session of a model."""
+        handle = Handle(next(self._numbers))
+        weakref.finalize(handle, self._left.append, handle.number).atexit = False
         with self._lock:
-            self._last += 1
-            number = self._last
-            failed = self._open(number, content)
-            kinds = failed or self.remote.ask(("kinds", number))
-        return kinds if isinstance(kinds, Failure) else Opened(content, tuple(cast("list[str]", kinds)), number)
+            failed = self._open(handle.number, content)
+            kinds = failed or self.remote.ask(("kinds", handle.number))
+        return kinds if isinstance(kinds, Failure) else Opened(content, tuple(cast("list[str]", kinds)), handle)
 
     def _open(self, number: int, content: bytes) -> Failure | None:
         failed = self.remote.worker.start()
@@ -167,6 +178,11 @@ class Worker:
             if isinstance(answer, Failure):
                 return answer
             self._generation = self.remote.worker.generation
+        while self._left:
+            ended = self._left.popleft()
+            if ended in self._there:
+                self._there.discard(ended)
+                self.remote.ask(("close", ended))
         if number not in self._there:
             answer = self.remote.ask(("open", number, content, list(self.remote.options)))
             if isinstance(answer, Failure):
@@ -179,15 +195,16 @@ class Worker:
         tensors = session.tensors and all(isinstance(it, np.ndarray) for it in feeds.values())
         kept = {name: self._entering(value) if tensors else value for name, value in feeds.items()}
         with self._lock:
-            failed = self._open(session.handle, session.content)
+            number = cast("Handle", session.handle).number
+            failed = self._open(number, session.content)
             if failed is not None:
                 raise _error(failed)
             if not tensors:
-                answer = self.remote.ask(("run", session.handle, [(name, plain(it)) for name, it in kept.items()]))
+                answer = self.remote.ask(("run", number, [(name, plain(it)) for name, it in kept.items()]))
                 if isinstance(answer, Failure):
                     raise _error(answer)
                 return _values([data for _, data in cast("list[tuple[str, Plain]]", answer)], types)
-            answer = self.remote.ask(("apply", session.handle, [(name, self._said(it)) for name, it in kept.items()]))
+            answer = self.remote.ask(("apply", number, [(name, self._said(it)) for name, it in kept.items()]))
             if isinstance(answer, Failure):
                 raise _error(answer)
             return self._taken(cast("list[Plain]", answer), types)
