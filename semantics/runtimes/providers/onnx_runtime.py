@@ -50,6 +50,10 @@ _SAID: Final = 300  # characters of what onnxruntime says
 # ---- Where sessions live ----------------------------------------------------------------------
 
 
+Feeds = Mapping[str, Value]
+Types = Sequence[ValueType | None]
+
+
 @dataclass(frozen=True, slots=True)
 class Opened:
     """A session. kinds: the types of its outputs, as onnxruntime spells them. handle: what knows it."""
@@ -58,14 +62,10 @@ class Opened:
     kinds: tuple[str, ...]
     handle: Any
 
-    @property
-    def tensors(self) -> bool:
-        """All its outputs are tensors."""
-        return all(it.startswith("tensor(") for it in self.kinds)
-
-
-Feeds = Mapping[str, Value]
-Types = Sequence[ValueType | None]
+    def on_numbers(self, feeds: Feeds) -> bool:
+        """All that goes in is tensors of numbers, and all that comes out is tensors."""
+        given = all(isinstance(it, np.ndarray) and not it.dtype.hasobject for it in feeds.values())
+        return given and all(it.startswith("tensor(") for it in self.kinds)
 
 
 class OwnProcess:
@@ -89,7 +89,7 @@ class OwnProcess:
     def run(self, session: Opened, feeds: Feeds, types: Types, allocate: Allocate) -> list[Value]:
         """The outputs. Raises KernelError."""
         try:
-            if not session.tensors or not all(isinstance(it, np.ndarray) for it in feeds.values()):
+            if not session.on_numbers(feeds):
                 given = [(name, plain(value)) for name, value in feeds.items()]
                 pairs = library.run_session(self._library, session.handle, given)
                 return _values([data for _, data in pairs], types)
@@ -102,7 +102,7 @@ class OwnProcess:
     def _value(self, array: Array) -> Any:
         element = element_of(array.dtype)
         if element in library.NATIVE:
-            return self._library.OrtValue.ortvalue_from_numpy(np.ascontiguousarray(array))
+            return self._library.OrtValue.ortvalue_from_numpy(np.asarray(array, order="C"))
         return library.ort_value(self._library, plain(array))
 
     def allocator(self) -> Allocate:
@@ -192,7 +192,7 @@ class Worker:
 
     def run(self, session: Opened, feeds: Feeds, types: Types, allocate: Allocate) -> list[Value]:
         """The outputs. Raises KernelError, and Interrupted where the worker dies or is stopped."""
-        tensors = session.tensors and all(isinstance(it, np.ndarray) for it in feeds.values())
+        tensors = session.on_numbers(feeds)
         kept = {name: self._entering(value) if tensors else value for name, value in feeds.items()}
         with self._lock:
             number = cast("Handle", session.handle).number
