@@ -268,7 +268,7 @@ def _by_engine(
     console.print(outputs_table(done))
     write(console, (_timed(f"run by {chosen.name} {chosen.version}".rstrip(), seconds),))
     if providers and isinstance(session, NumpySession):
-        write(console, [f"{by}: {options.counted(*it)}" for by, it in session.counts().items()])
+        write(console, tuple(f"{by}: {options.counted(*it)}" for by, it in session.counts().items()))
     if output is not None:
         from ..machine.files.numpy_files import write_npz
 

@@ -9,7 +9,7 @@ asked about.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from importlib.metadata import entry_points
@@ -67,13 +67,17 @@ def _named(text: str) -> ExecutionProvider:
     stated = list(_options(name, rest)) if rest else []
     only = tuple(value for key, value in stated if key == ONLY)
     options = {key: value for key, value in stated if key != ONLY}
-    factory = NumpyExecutionProvider if name == _DEFAULT else points[name].load()
+    factory: Callable[..., ExecutionProvider]
+    try:
+        factory = NumpyExecutionProvider if name == _DEFAULT else points[name].load()
+    except (ImportError, AttributeError) as error:
+        raise ModelError(f"{name} cannot be loaded ({error}): install what it needs") from None
     taken = {key for key, it in signature(factory).parameters.items() if it.annotation in (str, "str")} - {"name"}
     for key in options:
         if key not in taken:
             there = ", ".join(sorted({*taken, ONLY}))
             raise ModelError(f"{name} has no option {quote(key)}: it has {there}")
-    made: ExecutionProvider = factory(**options)
+    made = factory(**options)
     return Restricted(made, only) if only else made
 
 
