@@ -79,6 +79,7 @@ def bench(
     given = {**given, **random_inputs(loaded, seed, given, sizes)[0]}
     bound_inputs(loaded, given)
     chosen_providers(providers)  # a name that there is not is said before anything is measured
+    asked: list[tuple[str, tuple[str, ...]]]
     asked = [(engine, ()) for engine in dict.fromkeys(engines or (() if providers else ("numpy",)))]
     asked += [("numpy", providers)] if providers else []
     rows = []

@@ -67,9 +67,8 @@ def _named(text: str) -> ExecutionProvider:
     stated = list(_options(name, rest)) if rest else []
     only = tuple(value for key, value in stated if key == ONLY)
     options = {key: value for key, value in stated if key != ONLY}
-    factory: Callable[..., ExecutionProvider]
     try:
-        factory = NumpyExecutionProvider if name == _DEFAULT else points[name].load()
+        factory: Callable[..., ExecutionProvider] = _default if name == _DEFAULT else points[name].load()
     except (ImportError, AttributeError) as error:
         raise ModelError(f"{name} cannot be loaded ({error}): install what it needs") from None
     taken = {key for key, it in signature(factory).parameters.items() if it.annotation in (str, "str")} - {"name"}
@@ -79,6 +78,10 @@ def _named(text: str) -> ExecutionProvider:
             raise ModelError(f"{name} has no option {quote(key)}: it has {there}")
     made = factory(**options)
     return Restricted(made, only) if only else made
+
+
+def _default() -> ExecutionProvider:
+    return NumpyExecutionProvider()
 
 
 def _options(name: str, text: str) -> Iterator[tuple[str, str]]:
