@@ -87,7 +87,7 @@ class Shared:
 
     def place(self, array: Array) -> int | None:
         """The place in the file of an array in C order that lies there; None for another."""
-        address = int(array.__array_interface__["data"][0])
+        address = array.ctypes.data
         for it in self._segments:
             if it.address <= address and address + array.nbytes <= it.address + it.size:
                 return it.first + address - it.address

@@ -22,7 +22,7 @@ THREADS = 16
 RUNS = 10_000
 TEXTS = 64 << 10
 """Bytes of Python's objects that a run may leave behind in caches, all runs together."""
-PAGES = 6 << 20
+PAGES = 1 << 20
 """Bytes of the process: what allocators of threads keep, whose number does not grow with that of the runs."""
 
 
