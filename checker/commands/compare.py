@@ -62,7 +62,6 @@ def compare(
     \b
     Examples:
       sonnx compare model.onnx --engine numpy --random 1 --size N=3 --graph nodes.html
-      sonnx compare finding --engine numpy --engine machine
       sonnx compare model.onnx --provider onnxruntime --random 1
     """
     from sonnx.semantics.model.loader import load

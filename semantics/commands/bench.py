@@ -63,7 +63,6 @@ def bench(
     \b
     Examples:
       sonnx bench model.onnx --engine numpy --engine onnxruntime
-      sonnx bench model.onnx --engine machine --engine numpy --random 1
       sonnx bench model.onnx --engine numpy --provider onnxruntime
     """
     from sonnx.spec.terminal import progress_bar

@@ -112,8 +112,7 @@ def run(
     \b
     Examples:
       sonnx run model.onnx --random 1 --trace run.jsonl
-      sonnx run model.onnx --input image=image.npy --engine numpy --output out.npz
-      sonnx run model.onnx --random 1 --provider machine:only=Softmax --provider onnxruntime
+      sonnx run model.onnx --input image=image.npy --provider machine:only=Softmax --provider onnxruntime
     """
     options.check_sizes(sizes, seed)
     if providers:
