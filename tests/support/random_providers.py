@@ -28,7 +28,7 @@ from sonnx.semantics.runtimes.fastpath.sites import by_element, site_of
 
 @dataclass
 class RandomExecutionProvider:
-    """Offers single nodes, walks along edges, sets without any order, and nodes that are to grow; declines some parts."""
+    """Offers single nodes, walks along edges, sets without any order, and nodes to grow; declines some parts."""
 
     seed: int
     name: str
