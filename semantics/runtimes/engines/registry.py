@@ -46,7 +46,8 @@ def engine(name: str) -> Engine:
     if point is None:
         close = get_close_matches(name, _found(), 1)
         there = f"did you mean {quote(close[0])}?" if close else f"there are {', '.join(names())}"
-        more = f"or name a backend's module as {BACKEND}MODULE, kernels of your own as {KERNELS}FILE.py"
+        more = f"or name a backend's module as {BACKEND}MODULE, kernels of your own as {KERNELS}FILE.py, an execution"
+        more += f" provider as {PROVIDER}NAME"
         raise ModelError(f"no engine {quote(name)}: {there}; {more}")
     try:
         made: Engine = point.load()

@@ -78,6 +78,9 @@ class OwnProcess:
         self._library.set_default_logger_severity(4)
         self._options = {"optimize": level, "threads": str(threads)}
 
+    def check(self) -> None:
+        """There is nothing to start."""
+
     def opened(self, content: bytes) -> Opened | Failure:
         """A session of a model."""
         try:
@@ -158,6 +161,12 @@ class Worker:
         self._left: deque[int] = deque()  # sessions that nobody holds any more
         self._numbers = count(1)
         weakref.finalize(self, self.remote.worker.stop)
+
+    def check(self) -> None:
+        """Raises ModelError where the process does not start."""
+        failed = self.remote.worker.start()
+        if failed is not None:
+            raise ModelError(f"the worker of onnxruntime cannot be used: {one_line(failed.message)}")
 
     def opened(self, content: bytes) -> Opened | Failure:
         """A session of a model."""
@@ -321,7 +330,8 @@ class OnnxruntimeExecutionProvider:
     def get_capability(
         self, graph: provider.GraphViewer, kernel_lookup: provider.KernelRegistry | None
     ) -> Sequence[provider.ComputeCapability]:
-        """The nodes of which it makes a session, to grow into parts."""
+        """The nodes of which it makes a session, to grow into parts. Raises ModelError where no worker starts."""
+        self.sessions.check()
         mine = tuple(n for n in graph.nodes if not self.why_not(graph, n))
         return [provider.ComputeCapability(provider.IndexedSubGraph(mine), "a session of its own", grows=True)]
 

@@ -18,6 +18,9 @@ from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.execution import run
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.values import identical
+from sonnx.semantics.runtimes.engines.own import NumpySession
+from sonnx.semantics.runtimes.engines.protocol import Failure, Kind
+from sonnx.semantics.runtimes.engines.registry import engine
 from sonnx.semantics.runtimes.fastpath import RunError, Session
 from sonnx.semantics.runtimes.fastpath.explanation import explained
 from sonnx.semantics.runtimes.fastpath.providers import available_providers
@@ -87,6 +90,16 @@ def test_a_worker_that_goes_wrong_is_named_in_one_line_with_its_nodes_and_the_ne
         session.run(None, {"x": X * 0 + 1003})
 
 
+def test_a_worker_that_dies_is_a_crash_of_the_engine(small: None, tmp_path: Path) -> None:
+    onnx.save(negating(), tmp_path / "net.onnx")
+    session = engine("provider:onnxruntime").open(tmp_path / "net.onnx")
+    assert isinstance(session, NumpySession)
+    died = session.run({"x": X * 0 + 1001})
+    assert isinstance(died, Failure) and died.kind is Kind.CRASH and "SIGSEGV" in died.message
+    said = session.run({"x": X * 0 + 1007})
+    assert isinstance(said, Failure) and said.kind is Kind.OUTSIDE
+
+
 def test_of_a_part_that_it_does_not_take_together_others_run_the_nodes_and_the_reason_is_told(small: None) -> None:
     operators = ("Sin", "Cos", "Tan", "Neg")
     made = net(*(node(operator, ["xabc"[at]], ["abcy"[at]]) for at, operator in enumerate(operators)))
@@ -137,6 +150,17 @@ def test_without_onnxruntime_one_sentence_names_the_extra(monkeypatch: pytest.Mo
         with pytest.raises(ModelError, match=r"install sonnx\[ort\]"):
             Session(layers(), [f"onnxruntime{options}"])
     assert NAME in available_providers()
+
+
+def test_a_worker_that_does_not_start_is_said_and_nothing_runs_elsewhere(
+    small: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "onnxruntime.py").write_text("raise ImportError('libonnxruntime.so is missing')")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with pytest.raises(ModelError) as failed:
+        Session(layers(), ["onnxruntime"])
+    said = "the worker of onnxruntime cannot be used: the worker does not start: the process ended with exit code 1: "
+    assert str(failed.value) == f"{said}ImportError: libonnxruntime.so is missing"
 
 
 # ---- onnxruntime itself -----------------------------------------------------------------------
