@@ -229,7 +229,10 @@ def _judged(
 def _defined(whole: Whole, inputs: Inputs) -> tuple[Chained | Failure, dict[TensorId, str]]:
     """What the definition gives and allows for the nodes of a part on these values, and the names of tensors there."""
     meta, graph = whole.meta_def, whole.filtered_graph
-    given = {t: value for t, value in zip(meta.inputs, inputs, strict=True) if value is not None}
+    # A MetaDef need not list what is known when the model is loaded.
+    read = {t: graph.constants[t] for n in graph.nodes for t in graph.program.reads[n] if t in graph.constants}
+    listed = {t: value for t, value in zip(meta.inputs, inputs, strict=True) if value is not None}
+    given = read | listed
     types = {t: type_of(value) for t, value in given.items()}
     extract = extracted(graph.program.model, graph.nodes, types, meta.outputs, {})
     names = dict(extract.names)

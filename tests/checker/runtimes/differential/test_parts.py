@@ -12,6 +12,8 @@ import onnx
 import pytest
 from command_calls import called
 from machine_models import graph, node, proto, stored, value
+from random_models import random_model
+from sampling import seeds
 from sonnx.checker.runtimes.differential.comparison import Verdict
 from sonnx.checker.runtimes.differential.parts import PartsComparison, compare_parts
 from sonnx.semantics.machine.judging import Standing
@@ -126,10 +128,27 @@ def test_a_provider_with_kernels_is_judged_node_by_node_also_in_bodies() -> None
     assert all(it.part.provider == "NumpyExecutionProvider" and it.together is not None for it in case.parts)
 
 
+def test_constants_that_a_part_does_not_list_are_known_to_the_definition() -> None:
+    made = net(node("Add", ["x", "w"], ["t"]), node("Mul", ["t", "w"], ["y"]), weights=[stored("w", [3, 5])])
+    (case,) = compare_parts(load_proto(made), ["numpy"], [("it", {"x": X})])
+    assert case.verdict is Verdict.AGREE and [len(it.part.nodes) for it in case.parts] == [2]
+
+
 def test_a_draw_that_differs_is_not_called_wrong() -> None:
     made = net(node("RandomNormalLike", ["x"], ["r"]), node("Add", ["r", "x"], ["y"]))
     (case,) = compare_parts(load_proto(made), ["numpy"], [("it", {"x": X})])
     assert case.verdict is not Verdict.DIVERGE
+
+
+@pytest.mark.parametrize("numbers", seeds(200, 2))
+def test_no_part_of_random_models_is_wrong_by_the_kernels_in_numpy(numbers: range) -> None:
+    agreed = 0
+    for seed in numbers:
+        made, given = random_model(seed)
+        (case,) = compare_parts(load_proto(made), ["numpy"], [(f"{seed}", given)])
+        assert case.verdict is not Verdict.DIVERGE, (seed, case.reason)
+        agreed += case.verdict is Verdict.AGREE
+    assert agreed > len(numbers) // 2
 
 
 def test_where_the_definition_ends_nothing_is_compared() -> None:
