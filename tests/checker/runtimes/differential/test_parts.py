@@ -140,7 +140,7 @@ def test_a_draw_that_differs_is_not_called_wrong() -> None:
     assert case.verdict is not Verdict.DIVERGE
 
 
-@pytest.mark.parametrize("numbers", seeds(200, 2))
+@pytest.mark.parametrize("numbers", seeds(200, 1))
 def test_no_part_of_random_models_is_wrong_by_the_kernels_in_numpy(numbers: range) -> None:
     agreed = 0
     for seed in numbers:
@@ -148,7 +148,7 @@ def test_no_part_of_random_models_is_wrong_by_the_kernels_in_numpy(numbers: rang
         (case,) = compare_parts(load_proto(made), ["numpy"], [(f"{seed}", given)])
         assert case.verdict is not Verdict.DIVERGE, (seed, case.reason)
         agreed += case.verdict is Verdict.AGREE
-    assert agreed > len(numbers) // 2
+    assert 2 * agreed > len(numbers)
 
 
 def test_where_the_definition_ends_nothing_is_compared() -> None:

@@ -66,10 +66,10 @@ def test_a_sample_of_runs_in_threads_gives_the_same_bits_and_leaves_no_objects()
     }
     tracemalloc.start()
     try:
-        hammered(session, 80)
+        hammered(session, 48)
         gc.collect()
         before = tracemalloc.get_traced_memory()[0]
-        hammered(session, 120)
+        hammered(session, 80)
         gc.collect()
         assert tracemalloc.get_traced_memory()[0] - before < TEXTS
     finally:
