@@ -91,7 +91,7 @@ class _Rewriting:
             if match is None or not self._covered(view, match):
                 continue
             try:
-                made = replacement(view, match)
+                made = replacement(view, match, contents=False)
             except Unfit:
                 continue
             normal.weak += strength is Strength.REALS
@@ -248,6 +248,10 @@ class TableView:
     def stored(self, tensor: Tensor) -> bool:
         """True for a stored tensor."""
         return self.normal.table.array(_number(tensor)) is not None
+
+    def runs(self, node: Node) -> bool:
+        """True unless the text requires what is not known to hold."""
+        return not self.normal.facts.may_fail(_number(node))
 
     def since(self, node: Node) -> int:
         """The version of an application."""

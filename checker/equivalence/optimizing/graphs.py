@@ -355,6 +355,10 @@ class GraphView:
         """A tensor has a stored value."""
         return self.open.stored(_number(tensor))
 
+    def runs(self, node: object) -> bool:
+        """False: what a node requires is not asked here."""
+        return False
+
     def since(self, node: object) -> int:
         """The version in force at a node."""
         return self.open.nodes[_number(node)].version or 0

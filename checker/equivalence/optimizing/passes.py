@@ -186,7 +186,8 @@ def _replace(
         outputs = []
         for k in range(node.outputs):
             at = Made(number, k)
-            outputs.append(taken[at] if at in taken else open_.tensor(results[0], node.contents[k]))
+            known = node.contents[k] if node.contents else None
+            outputs.append(taken[at] if at in taken else open_.tensor(results[0], known))
             made[at] = outputs[-1]
         touched.append(open_.node(n, node, inputs, outputs))
         written.append(_written(open_, touched[-1]))
