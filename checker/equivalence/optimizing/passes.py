@@ -70,6 +70,7 @@ def rewrite(
     fewer nodes are left to run. most: so many times at most. What BitCast rests on stays as it is. Returns how many
     times.
     """
+    open_.forget()
     waiting, shown = deque(open_.live()), open_.shown()
     queued, fired = set(waiting), 0
     while waiting and fired < most:
@@ -254,6 +255,7 @@ def raised(
     A node whose operator has the same definition there stays as it is.
     """
     open_.opsets[""], open_.raising = opset, True
+    open_.forget()
     waiting, shown = deque(open_.live()), open_.shown()
     try:
         while waiting:
