@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_sizes, check_writable, deliver, size_option
+from sonnx.semantics.commands.options import PATH, check_apart, check_sizes, check_writable, deliver, size_option
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
@@ -74,6 +74,7 @@ def compare(
     model, inputs = stored(model, inputs, seed)
     first, second = engine(chosen[0]), engine(chosen[1])
     loaded = load(model)
+    check_apart((output, graph), loaded)
     source = source_of(loaded, model)
     drawn = list(drawn_cases(loaded, inputs, seed, sizes, cases))
     with progress_bar() as bar:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from .options import PATH, check_writable, deliver
+from .options import PATH, check_apart, check_writable, deliver
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -58,7 +58,9 @@ def partition(model: Path, names: tuple[str, ...], form: str, output: Path | Non
     check_writable(output)
     if form == "html":
         check_installed()
-    found = explained(checked_model(load(model)), names)
+    loaded = load(model)
+    check_apart((output,), loaded)
+    found = explained(checked_model(loaded), names)
     if form == "html":
         from ..picture.page import to_html
 
