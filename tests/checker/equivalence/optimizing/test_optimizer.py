@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_calls import called
-from onnx import checker, save
+from onnx import checker
 from small_models import means_the_same, model_of, proto_of
 from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
