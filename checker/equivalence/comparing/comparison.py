@@ -227,7 +227,7 @@ def _proved(
         decisions = decided(sides) if strength is Strength.REALS else ()
         same = bool(sides.islands) or all(a == b for _, (a, b) in sides.pairs)
         if same and not one_sided and not decisions and not ports.apart and not sides.rounded:
-            used = [it.strength for it in (*sides.firings.values(), *sides.islands)]
+            used = [*(it.strength for it in sides.firings.values()), *(it.strength for it in sides.islands)]
             strongest = max([*used, _of_open(sides), _of_nans(sides, models, ports)])
             return sides, Differences((), ()), strongest, ()
         tried = tried or (sides, differences, None, decisions)

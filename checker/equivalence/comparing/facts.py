@@ -6,13 +6,15 @@ of the inputs and from the applications that give the value, never from where el
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from typing import Final
 
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.formulas.terms import TRUE, Term
 from sonnx.semantics.model.elements import FLOATS
+from sonnx.semantics.operators.application import AttributeData
 from sonnx.semantics.operators.shapes import contents
 from sonnx.semantics.operators.shapes.contents import SMALL, Content, Examined, Site, Symbols, constant, mentioned
 from sonnx.semantics.operators.shapes.node import examine
@@ -27,6 +29,11 @@ _UNKNOWN: Final = Content("", "", None, reason="nothing is known of it")
 def _perhaps(_facts: object, _symbols: object) -> bool:
     """Nothing is excluded by facts here."""
     return True
+
+
+def _plain(entries: Sequence[object] | None) -> bool:
+    """True if no element is one of a tensor, or rests on an open size."""
+    return all(n is None or isinstance(n, int | Fraction) for n in entries or ())
 
 
 def _without_elements(content: Content) -> Content:
@@ -95,7 +102,7 @@ class Facts:
         site = Site(it.operator, it.version, inputs, it.attributes, it.outputs)
         named = tuple(self.table.result(number, k) if asked else None for k, asked in enumerate(it.outputs))
         try:
-            examined = self._by_sizes(site)
+            examined = self._by_sizes(site, it.attributes)
             if examined is None:
                 examined = examine(site, tuple(self.facts), self.symbols, _perhaps)
                 spelled = contents.names(number, named, site, examined)
@@ -108,10 +115,10 @@ class Facts:
             for v, content in zip(named, examined.outputs, strict=False)
         )
 
-    def _by_sizes(self, site: Site) -> Examined | None:
+    def _by_sizes(self, site: Site, attributes: Mapping[str, AttributeData]) -> Examined | None:
         """The text's word on a site where all that it requires follows from types and sizes that are numbers, and it
         speaks of no tensor, so that it is the same at all sites which are alike in these; None elsewhere."""
-        key = self._key(site)
+        key = self._key(site, attributes)
         if key is None:
             return None
         if key not in self._alike:
@@ -119,28 +126,25 @@ class Facts:
             examined = examine(replace(site, inputs=inputs), (), {}, _perhaps)
             plain = all(it.goal == TRUE for it in examined.demands) and not examined.symbols
             sized = all(c is None or (c.size is not None and not c.reason and c.law is None) for c in examined.outputs)
-            sized = sized and not any(isinstance(n, Term) for c in examined.outputs if c for n in c.entries or ())
+            sized = sized and all(_plain(c.entries) for c in examined.outputs if c is not None)
             self._alike[key] = examined if plain and sized else None
         return self._alike[key]
 
-    def _key(self, site: Site) -> Hashable:
+    def _key(self, site: Site, attributes: Mapping[str, AttributeData]) -> Hashable:
         """Equal for sites that are alike in all but their floating-point elements; None for others."""
         inputs: list[Hashable] = []
         for c in site.inputs:
             if c is not None and (c.size is None or c.items is not None or c.law is not None):
                 return None
-            if c is None or c.data is None:
-                entries = None if c is None else c.entries
-            elif c.element in FLOATS:
-                entries = None
-            elif c.size is not None and c.size <= SMALL and not c.data.dtype.hasobject:
-                entries = (c.data.tobytes(),)
-            else:
+            entries = None if c is None else c.entries
+            data = None if c is None or c.element in FLOATS else c.data
+            if not _plain(entries):
                 return None
-            if entries is not None and any(isinstance(n, Term) for n in entries):
+            if data is not None and (data.size > SMALL or data.dtype.hasobject):
                 return None
-            inputs.append(None if c is None else (c.element, c.shape, entries))
-        return site.operator, site.version, tuple(inputs), self.table.attributes_key(site.attributes), site.outputs
+            elements = entries if data is None else data.tobytes()
+            inputs.append(None if c is None else (c.element, c.shape, elements))
+        return site.operator, site.version, tuple(inputs), self.table.attributes_key(attributes), site.outputs
 
     def _of_branches(self, number: ApplicationId) -> tuple[Content | None, ...]:
         """The outputs of an If of which both branches give the same type and fixed sizes."""
