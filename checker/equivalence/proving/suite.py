@@ -14,7 +14,7 @@ from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
-from ...definedness.record import recorded
+from ...definedness.record import known_of
 from .judging import judge
 from .rules import OPEN, PROVED, REFUTED, Claim, Rule, Verdict
 
@@ -38,10 +38,10 @@ def judged(name: str, seed: int = 0) -> Verdict:
     return judged_rewrite(specification().rules[name], seed)
 
 
-def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
+def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True) -> Verdict:
     """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
-    right side that has to be on record."""
-    found = judge(rule(it), seed=seed)
+    right side that has to be on record. search: for an input that refutes it."""
+    found = judge(rule(it), search=search, seed=seed)
     lacking = _not_shown(it.right) if found.verdict == PROVED else []
     if not lacking:
         return found
@@ -51,9 +51,9 @@ def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
 def _not_shown(side: CoreOperator) -> list[str]:
     """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
     text = specification()
-    _, known = recorded(text.operators, text.functions)
     cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
     applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
+    known = known_of(dict.fromkeys(name for name, _ in sorted(applied)), text.operators, text.functions)
     return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
 
 
