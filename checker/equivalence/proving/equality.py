@@ -86,7 +86,11 @@ class Equality:
         if _opens(left) or _opens(right) or (_condition(left) is None and _condition(right) is None):
             return False
         laws = dict(self.laws)
-        found = reals.same(self, left, right, facts) if self.real else self._headed(left, right, facts)
+        found = (
+            reals.same(self, left, right, facts)
+            if self.real
+            else self._headed(left, right, facts) or scalars.decided(self, left, right, facts, scalars.QUICK)
+        )
         if not found:
             self.laws, self.reason = laws, ""
         return found

@@ -65,7 +65,9 @@ def _int(part: Argument) -> Int:
 
 @lru_cache(maxsize=200_000)
 def _key(term: Term) -> str:
-    return str(term)
+    """How the term prints, put together from its parts, of which many stand in it more than once."""
+    parts = [_key(part) if isinstance(part, Term) else repr(part) for part in term.args]
+    return f"Term(op={term.op!r}, args=({', '.join(parts)}{',' if len(parts) == 1 else ''}))"
 
 
 def _order(monomial: Monomial) -> tuple[int, tuple[str, ...]]:
