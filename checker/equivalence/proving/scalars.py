@@ -44,7 +44,7 @@ WHOLES = {
 TIMEOUT = 60.0
 EFFORT = 4_000_000
 """Seconds and steps of the solver for a question; the steps are meant to end it."""
-QUICK = EFFORT // 20
+QUICK = EFFORT // 4
 """Steps for a question whose parts are asked where it is not answered."""
 ATOMS = frozenset({"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"})
 ROUNDED = {"round_even": "RNE", "round_down": "RTN", "round_up": "RTP"}
@@ -276,8 +276,8 @@ def _function(name: str, kind: str, args: Sequence[str]) -> str | None:
 
 # ---- Questions ------------------------------------------------------------------------------------
 
-_answers: dict[tuple[str, int], str] = {}
-"""What was asked, and within how many steps, with the answer: text for text the same question."""
+_answers: dict[str, tuple[str, int]] = {}
+"""What was asked, with the answer and within how many steps: text for text the same question."""
 
 
 def _about_elements(term: Argument) -> bool:
@@ -302,10 +302,11 @@ def _quantified(term: Argument) -> bool:
 
 def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) -> bool:
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, *(f"(assert {a})" for a in assertions))) + "\n"
-    asked = text, effort
-    if asked not in _answers:
-        _answers[asked] = Session().check(text, TIMEOUT, effort=effort).status
-    return _answers[asked] == "unsat"
+    status, spent = _answers.get(text, ("unknown", 0))
+    if status == "unknown" and spent < effort:
+        status = Session().check(text, TIMEOUT, effort=effort).status
+        _answers[text] = status, effort
+    return status == "unsat"
 
 
 def scripts(equality: Comparison, facts: tuple[Term, ...], about: Iterable[Term] = ()) -> Iterator[Script]:
