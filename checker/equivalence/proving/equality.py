@@ -134,22 +134,29 @@ class Equality:
 
     def _settled(self, term: Term, facts: tuple[Term, ...]) -> Term:
         """The term without the alternatives, and the parts of conditions, that the facts decide, outside of folds."""
-        found = self._settled_argument(term, facts)
-        return found if isinstance(found, Term) else term
+        known: dict[int, Argument] = {}
 
-    def _settled_argument(self, term: Argument, facts: tuple[Term, ...]) -> Argument:
-        if not isinstance(term, Term) or not term.args or term.op in ("@.fold", "@.place", "forall", "exists"):
-            return term
-        if term.op not in ("@.ite", "ite") or not isinstance(term.args[0], Term):
-            parts = tuple(self._settled_argument(part, facts) for part in term.args)
-            return term if parts == term.args else Term(term.op, parts)
-        condition, left, right = term.args
-        unsettled = [part for part in conjuncts(condition) if not self._certain(facts, part)]
-        if not unsettled:
-            return self._settled_argument(left, facts)
-        if any(self._certain(facts, opposite(part)) for part in unsettled):
-            return self._settled_argument(right, facts)
-        return Term(term.op, (both(*unsettled), *(self._settled_argument(it, facts) for it in (left, right))))
+        def settled(term: Argument) -> Argument:
+            if not isinstance(term, Term) or not term.args or term.op in ("@.fold", "@.place", "forall", "exists"):
+                return term
+            if id(term) not in known:
+                known[id(term)] = made(term)
+            return known[id(term)]
+
+        def made(term: Term) -> Argument:
+            if term.op not in ("@.ite", "ite") or not isinstance(term.args[0], Term):
+                parts = tuple(map(settled, term.args))
+                return term if parts == term.args else Term(term.op, parts)
+            condition, left, right = term.args
+            unsettled = [part for part in conjuncts(condition) if not self._certain(facts, part)]
+            if not unsettled:
+                return settled(left)
+            if any(self._certain(facts, opposite(part)) for part in unsettled):
+                return settled(right)
+            return Term(term.op, (both(*unsettled), settled(left), settled(right)))
+
+        found = settled(term)
+        return found if isinstance(found, Term) else term
 
     def _certain(self, facts: tuple[Term, ...], goal: Term) -> bool:
         """The facts entail a formula, which is found without products."""
