@@ -23,6 +23,10 @@ TIMEOUT = 20.0
 """Seconds for a question; what ends it is this number of the solver's steps, which no load of the machine changes:"""
 EFFORT = 1_500_000
 SEEDS = (0, 1)
+INCREMENTAL = "(push 1)"
+"""Before a question is answered: the solver that may be asked more begins at once, without a choice of tactics, which
+takes longer than most answers about sizes and indices.
+"""
 
 Symbols = Mapping[str, tuple[int, str]]
 
@@ -189,7 +193,7 @@ class Asker:
         self.asked += 1
         flat = [self.linear.flat(fact) for fact in facts]
         text = "".join(question(flat, self.linear.flat(goal), {**symbols, **self.linear.symbols()}))
-        answer = self.session.check(text, self.timeout, effort=EFFORT)
+        answer = self.session.check(f"{text}{INCREMENTAL}", self.timeout, effort=EFFORT)
         if answer.status == "unsat":
             return True
         return False if answer.status == "sat" and PRODUCT not in text else None
