@@ -16,7 +16,7 @@ from sonnx.semantics.operators.symbolic.numbers import Int, printed
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from ...smt.prover import Prover, attempts
-from ...smt.smtlib import QUANTIFIERS, question, relevant
+from ...smt.smtlib import QUANTIFIERS, names, question, relevant
 from ...smt.solver import Checked, Session
 
 TIMEOUT = 20.0
@@ -192,11 +192,13 @@ class Asker:
         """The answer where products do not matter; None where they may."""
         self.asked += 1
         flat = [self.linear.flat(fact) for fact in facts]
-        text = "".join(question(flat, self.linear.flat(goal), {**symbols, **self.linear.symbols()}))
+        denied = self.linear.flat(goal)
+        text = "".join(question(flat, denied, {**symbols, **self.linear.symbols()}))
         answer = self.session.check(f"{text}{INCREMENTAL}", self.timeout, effort=EFFORT)
         if answer.status == "unsat":
             return True
-        return False if answer.status == "sat" and PRODUCT not in text else None
+        products = any(name.startswith(PRODUCT) for term in (*flat, denied) for name in names(term))
+        return False if answer.status == "sat" and not products else None
 
     def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
         for attempt in dict.fromkeys(map(tuple, (*attempts(facts, goal, symbols), facts))):
