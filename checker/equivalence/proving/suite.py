@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from math import inf
 from typing import cast
 
 from sonnx.semantics.operators.symbolic.statements import definition
@@ -62,9 +63,12 @@ SHOWN = ("proved", "listed")
 
 
 def judge_all(
-    names: Sequence[str], *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None
-) -> Iterator[Verdict]:
-    """The verdicts, as they are found; each process takes one rule after the other."""
+    names: Sequence[str], *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None,
+    costs: Mapping[str, float] | None = None,
+) -> Iterator[Verdict]:  # fmt: skip
+    """The verdicts, as they are found; each process takes one rule after the other. costs: seconds that rules took
+    before: several processes begin with those that take long, and with those of which that is not known.
+    """
     jobs = min(jobs or os.cpu_count() or 1, len(names))
     if jobs <= 1:
         for done, name in enumerate(names):
@@ -74,7 +78,8 @@ def judge_all(
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     try:
-        waiting = {pool.submit(judged, name, seed): name for name in names}
+        longest = sorted(names, key=lambda name: (costs or {}).get(name, inf), reverse=True)
+        waiting = {pool.submit(judged, name, seed): name for name in longest}
         for done, future in enumerate(as_completed(waiting)):
             if progress is not None:
                 progress(waiting[future], done + 1, len(names))
