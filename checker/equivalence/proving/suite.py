@@ -78,8 +78,7 @@ def judge_all(
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     try:
-        longest = sorted(names, key=lambda name: (costs or {}).get(name, inf), reverse=True)
-        waiting = {pool.submit(judged, name, seed): name for name in longest}
+        waiting = {pool.submit(judged, name, seed): name for name in longest_first(names, costs or {})}
         for done, future in enumerate(as_completed(waiting)):
             if progress is not None:
                 progress(waiting[future], done + 1, len(names))
@@ -88,6 +87,11 @@ def judge_all(
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def longest_first(names: Sequence[str], costs: Mapping[str, float]) -> list[str]:
+    """The names by what they cost, so that no process is left alone with a long one at the end."""
+    return sorted(names, key=lambda name: costs.get(name, inf), reverse=True)
 
 
 # ---- The table ----------------------------------------------------------------------------------
