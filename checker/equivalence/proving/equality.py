@@ -93,7 +93,8 @@ class Equality:
         found = (
             reals.same(self, left, right, facts)
             if self.real
-            else self._headed(left, right, facts) or scalars.decided(self, left, right, facts, min(self.effort, scalars.QUICK))
+            else self._headed(left, right, facts)
+            or scalars.decided(self, left, right, facts, min(self.effort, scalars.QUICK))
         )
         if not found:
             self.laws, self.reason = laws, ""
@@ -146,10 +147,11 @@ class Equality:
             return known[id(term)]
 
         def made(term: Term) -> Argument:
-            if term.op not in ("@.ite", "ite") or not isinstance(term.args[0], Term):
+            condition = term.args[0]
+            if term.op not in ("@.ite", "ite") or not isinstance(condition, Term):
                 parts = tuple(map(settled, term.args))
                 return term if parts == term.args else Term(term.op, parts)
-            condition, left, right = term.args
+            left, right = term.args[1:]
             unsettled = [part for part in conjuncts(condition) if not self._certain(facts, part)]
             if not unsettled:
                 return settled(left)

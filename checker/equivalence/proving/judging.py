@@ -38,8 +38,8 @@ class Found:
 
 @dataclass(slots=True)
 class Record:
-    """What was found out so far about a rule. real: over the reals, where nothing is rounded. effort: the solver's steps
-    for a question about elements.
+    """What was found out so far about a rule. real: over the reals, where nothing is rounded. effort: the steps of the
+    solver for a question about elements.
     """
 
     asker: Asker

@@ -325,9 +325,7 @@ def open_types(term: Term) -> tuple[str, ...]:
     return tuple(found)
 
 
-def decided(
-    equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...], effort: int = EFFORT
-) -> bool:
+def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...], effort: int = EFFORT) -> bool:
     """The solver shows that two elements are the same."""
     return all(_decided(script, left, right, effort) for script in scripts(equality, facts, (left, right)))
 

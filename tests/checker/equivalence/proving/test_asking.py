@@ -12,7 +12,7 @@ from sonnx.semantics.operators.symbolic.numbers import add, at_most, equal, mult
 from sonnx.spec.library import specification
 
 S, T, U = Term("s"), Term("t"), Term("u")
-SYMBOLS = {name: (0, "Int") for name in "stu"}
+SYMBOLS = dict.fromkeys("stu", (0, "Int"))
 ONE = (at_most(0, S), at_most(0, T), equal(multiply(S, T), 1))
 
 
