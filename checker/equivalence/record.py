@@ -98,6 +98,11 @@ def rows(path: Path = PATH) -> list[dict[str, str]]:
         return list(csv.DictReader((line for line in file if not line.startswith("#")), delimiter="\t", restval=""))
 
 
+def seconds() -> dict[str, float]:
+    """How long the verdicts of the rows took."""
+    return {row["rule"]: float(row["seconds"]) for row in rows()}
+
+
 def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
     """Writes rows for verdicts that show what their rules claim, in place of older rows of the same rules. Rows of
     rules that the text has no more go. listed: the greatest length of a list that is tried where proofs cut lists.

@@ -127,7 +127,9 @@ def prove(
 
 def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int | None, record: bool) -> NoReturn:
     """Judges rewrites, prints what is found of each, and ends the command."""
+    from sonnx.checker.equivalence import record as records
     from sonnx.checker.equivalence.proving import suite
+    from sonnx.checker.equivalence.proving.rules import LISTED
     from sonnx.checker.runtimes.deviations.standing import rewriters
     from sonnx.spec.elaborate.scope import hint
     from sonnx.spec.library import specification
@@ -141,15 +143,12 @@ def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int
     if not as_json:
         click.echo(suite.head())
     with progress_bar(counted=True) as progress:
-        for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress):
+        for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress, costs=records.seconds()):
             verdicts.append(verdict)
             if not as_json:
                 known = [f"    in the ledger: {it}" for it in rewriters(verdict.rule)]
                 click.echo("\n".join((*suite.lines(verdict), *known)))
     if record:
-        from sonnx.checker.equivalence import record as records
-        from sonnx.checker.equivalence.proving.rules import LISTED
-
         records.write(verdicts, LISTED)
     if as_json:
         made = [{**suite.as_json(verdict), "ledger": list(rewriters(verdict.rule))} for verdict in verdicts]

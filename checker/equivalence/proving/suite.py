@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
+from math import inf
 from typing import cast
 
 from sonnx.semantics.operators.symbolic.statements import definition
@@ -14,7 +15,7 @@ from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
-from ...definedness.record import known_of
+from ...definedness.record import recorded_of
 from .judging import judge
 from .rules import OPEN, PROVED, REFUTED, Claim, Rule, Verdict
 
@@ -53,7 +54,7 @@ def _not_shown(side: CoreOperator) -> list[str]:
     text = specification()
     cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
     applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
-    known = known_of(dict.fromkeys(name for name, _ in sorted(applied)), text.operators, text.functions)
+    known = recorded_of({name for name, _ in applied}, text.operators, text.functions)
     return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
 
 
@@ -62,9 +63,12 @@ SHOWN = ("proved", "listed")
 
 
 def judge_all(
-    names: Sequence[str], *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None
-) -> Iterator[Verdict]:
-    """The verdicts, as they are found; each process takes one rule after the other."""
+    names: Sequence[str], *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None,
+    costs: Mapping[str, float] | None = None,
+) -> Iterator[Verdict]:  # fmt: skip
+    """The verdicts, as they are found; each process takes one rule after the other. costs: seconds that rules took
+    before: several processes begin with those that take long, and with those of which that is not known.
+    """
     jobs = min(jobs or os.cpu_count() or 1, len(names))
     if jobs <= 1:
         for done, name in enumerate(names):
@@ -74,7 +78,7 @@ def judge_all(
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"))
     try:
-        waiting = {pool.submit(judged, name, seed): name for name in names}
+        waiting = {pool.submit(judged, name, seed): name for name in longest_first(names, costs or {})}
         for done, future in enumerate(as_completed(waiting)):
             if progress is not None:
                 progress(waiting[future], done + 1, len(names))
@@ -83,6 +87,11 @@ def judge_all(
         for process in list((pool._processes or {}).values()):
             process.terminate()
         pool.shutdown(wait=False, cancel_futures=True)
+
+
+def longest_first(names: Sequence[str], costs: Mapping[str, float]) -> list[str]:
+    """The names by what they cost, so that no process is left alone with a long one at the end."""
+    return sorted(names, key=lambda name: costs.get(name, inf), reverse=True)
 
 
 # ---- The table ----------------------------------------------------------------------------------
