@@ -51,7 +51,10 @@ class Ordered:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The enabled nodes, numbered without gaps, and back; and how many tensors each other node still waits for."""
+    """The enabled nodes, numbered without gaps, and back; and how many tensors each other node still waits for.
+
+    The last tensor of a node is not counted: it comes once, and then nobody asks again.
+    """
 
     nodes: PersistentMap[int, NodeId]
     numbers: PersistentMap[NodeId, int]
@@ -110,8 +113,9 @@ def after(current: Agenda, program: Program, node: NodeId, written: Sequence[Ten
     if isinstance(current, Demands):
         return current
     waiting, nodes, numbers = current.waiting, current.nodes, current.numbers
-    if node in numbers:
-        nodes, numbers = _dropped(nodes, numbers, node)
+    number = get(numbers, node)
+    if number is not None:
+        nodes, numbers = _dropped(nodes, numbers, node, number)
     for t in written:
         for reader in program.readers.get(t, ()):
             left = get(waiting, reader)
@@ -119,22 +123,20 @@ def after(current: Agenda, program: Program, node: NodeId, written: Sequence[Ten
                 continue  # a node of a body: its holder waits
             if left > 1:
                 waiting = put(waiting, reader, left - 1)
-            else:
-                waiting = remove(waiting, reader)
-                if program.writes[reader]:
-                    numbers = put(numbers, reader, len(nodes))
-                    nodes = put(nodes, len(nodes), reader)
+            elif program.writes[reader]:
+                numbers = put(numbers, reader, len(nodes))
+                nodes = put(nodes, len(nodes), reader)
     return Ready(nodes, numbers, waiting)
 
 
 def _dropped(
-    nodes: PersistentMap[int, NodeId], numbers: PersistentMap[NodeId, int], node: NodeId
+    nodes: PersistentMap[int, NodeId], numbers: PersistentMap[NodeId, int], node: NodeId, number: int
 ) -> tuple[PersistentMap[int, NodeId], PersistentMap[NodeId, int]]:
-    """Without a node; the last one gets its number."""
-    number, last = numbers[node], len(nodes) - 1
-    moved = nodes[last]
+    """Without a node that has this number; the last one gets it."""
+    last = len(nodes) - 1
     numbers = remove(numbers, node)
-    if moved != node:
+    if number != last:
+        moved = nodes[last]
         nodes, numbers = put(nodes, number, moved), put(numbers, moved, number)
     return remove(nodes, last), numbers
 

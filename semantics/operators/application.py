@@ -128,7 +128,9 @@ class Program:
     @cached_property
     def operators(self) -> tuple[str, ...]:
         """The operator of each node, as the specification names it: every step asks for one."""
-        return tuple(operator_name(node.domain, node.op_type) for node in self.model.nodes)
+        named: dict[tuple[str, str], str] = {}
+        pairs = ((node.domain, node.op_type) for node in self.model.nodes)
+        return tuple(named.get(pair) or named.setdefault(pair, operator_name(*pair)) for pair in pairs)
 
     @cached_property
     def reads(self) -> tuple[tuple[TensorId, ...], ...]:

@@ -287,8 +287,10 @@ def tensors(site: Site) -> Mapping[str, str]:
 
 def names(n: NodeId, outputs: Sequence[TensorId | None], site: Site, examined: Examined) -> Mapping[str, str]:
     """The name in the model of each symbol that the examination of node n, with these outputs, has introduced."""
-    symbols, stems = examined.symbols, tensors(site)
-    given = {}
+    symbols = examined.symbols
+    if not symbols:
+        return {}
+    stems, given = tensors(site), {}
     ports = site.operator.outputs
     for position, t in enumerate(outputs):
         if ports and t is not None:
@@ -325,7 +327,9 @@ def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str]
                 about=None if d.about is None else _term(d.about, new),
             )
             for d in examined.demands
-        ),
+        )
+        if new
+        else examined.demands,
         tuple(None if content is None else _content(content, new, stems) for content in examined.outputs),
         tuple(_term(fact, new) for fact in examined.facts),
         {new.get(name, name): signature for name, signature in examined.symbols.items()},
@@ -333,10 +337,11 @@ def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str]
 
 
 def _content(content: Content, new: Mapping[str, str], stems: Mapping[str, str]) -> Content:
-    shape = content.shape
+    shape, entries = content.shape, content.entries
+    if not new and entries is None and content.law is None and content.items is None:
+        return content
     if shape is not None:
         shape = tuple(_term(n, new) if isinstance(n, Term) else n for n in shape)
-    entries = content.entries
     if entries is not None:
         entries = tuple(_number(item, new, stems) for item in entries)
     law = content.law

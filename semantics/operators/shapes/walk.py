@@ -20,7 +20,7 @@ from ...errors import ModelError, Unsupported
 from ...formulas.terms import FALSE, TRUE, Term, weight
 from ...model.graph import GraphId, Model, Node, NodeId, TensorId, ValueType
 from ...model.path import quote
-from ...model.schemas import normal_domain, operator_name, schema_at
+from ...model.schemas import normal_domain, schema_at
 from ...model.stored import array_of
 from ...resources.process import OutOfBudget
 from ..application import Program, initializers
@@ -165,10 +165,8 @@ def under(walk: Walk, *conditions: Term) -> Iterator[None]:
 
 def definition(walk: Walk, n: NodeId) -> CoreOperator | None:
     """The text of a node's operator."""
-    node = walk.model.nodes[n]
-    if node.version is None:
-        return None
-    return specification().meanings.at(operator_name(node.domain, node.op_type), node.version)
+    version = walk.model.nodes[n].version
+    return None if version is None else specification().meanings.at(walk.program.operators[n], version)
 
 
 def settle(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
@@ -213,11 +211,11 @@ def compared(walk: Walk, n: NodeId, t: TensorId, content: Content) -> None:
 
 def _sized(walk: Walk, n: NodeId, t: TensorId, shape: tuple[Int, ...] | None) -> None:
     """Note a tensor that is larger than what is examined here, whatever data and open sizes are."""
-    operator = definition(walk, n)
-    if walk.silent or operator is None or shape is None:
+    if walk.silent or shape is None:
         return
     fixed = [size for size in shape if isinstance(size, int)]
-    if max(fixed, default=0) >= MOST or (len(fixed) == len(shape) and prod(fixed) >= MOST):
+    large = max(fixed, default=0) >= MOST or (len(fixed) == len(shape) and prod(fixed) >= MOST)
+    if large and (operator := definition(walk, n)) is not None:
         shown = _spelled(tuple(size if isinstance(size, int) else None for size in shape))
         said = f"{walk.model.tensors[t].path} has the shape {shown}"
         walk.known.instances.append(OpenRequirement(n, operator, SIZED, FALSE, reason=said))
@@ -1329,12 +1327,14 @@ def take(walk: Walk, n: NodeId, site: contents.Site, examined: contents.Examined
 
 def _keep_lasting(walk: Walk, examined: contents.Examined) -> None:
     """Keep the symbols that the nodes behind can use, and the facts about no others of this node."""
+    if not examined.facts and not examined.symbols:
+        return
     used = _defining(_usable(examined), examined)
-    lasting = walk.known.symbols.keys() | used
+    lasting = walk.known.symbols
     for fact in examined.facts:
         if fact in walk.known.facts or fact in walk.path:
             continue
-        if all(name in lasting or name not in examined.symbols for name in contents.mentioned(fact)):
+        if all(name in lasting or name in used or name not in examined.symbols for name in contents.mentioned(fact)):
             if walk.path:
                 fact = Term("=>", (walk.path[0] if len(walk.path) == 1 else Term("and", walk.path), fact))
             walk.known.facts[fact] = None
