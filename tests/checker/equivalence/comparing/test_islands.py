@@ -130,3 +130,13 @@ def test_the_size_is_kept() -> None:
     head = "g (float[2] v0) => (float[2] z)"
     found = compared(f"{head} {{ {chain} z = Exp(v{islands.MOST}) }}", f"{head} {{ z = Cos(v0) }}")
     assert found.proved is None and f"more than {islands.MOST} applications" in found.sides.open_
+
+
+def test_what_is_tried_for_short_lists_only_is_no_proof() -> None:
+    text = (
+        'rewrite Island (X: float[a], S: int64[m]) -> Y: float "Two places compute the same." source "the two models"'
+        " from A = Reshape@25(X, S)\n Y = Neg@13(A)\n to B = Neg@13(X)\n Y = Reshape@25(B, S)\n exactly\n"
+    )
+    strength, told, _ = islands._judged(text, SECONDS)
+    assert (strength, told) == ("", "it is tried for short lists only: m")
+    assert islands._judged(text.replace("int64[m]", "int64[2]"), SECONDS)[0] == "exact"
