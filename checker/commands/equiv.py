@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,24 @@ if TYPE_CHECKING:
     from sonnx.semantics.model.graph import Model
 
 
+def _intervals(
+    _context: click.Context, _parameter: click.Parameter, texts: tuple[str, ...]
+) -> dict[str, tuple[float, float]]:
+    found: dict[str, tuple[float, float]] = {}
+    for text in texts:
+        name, _, interval = text.rpartition("=")
+        try:
+            least, most = map(float, interval.split(":"))
+        except ValueError:
+            raise click.BadParameter(f"{text!r}: write NAME=LEAST:MOST") from None
+        if not name or not isfinite(least) or not isfinite(most) or least > most:
+            raise click.BadParameter(f"{text!r}: write NAME=LEAST:MOST, two numbers, the first not above the second")
+        if name in found:
+            raise click.BadParameter(f"{name!r} is given twice")
+        found[name] = least, most
+    return found
+
+
 @click.command()
 @click.argument("a", type=PATH)
 @click.argument("b", type=PATH)
@@ -37,6 +56,14 @@ if TYPE_CHECKING:
 )
 @input_option
 @size_option
+@click.option(
+    "--box",
+    multiple=True,
+    callback=_intervals,
+    metavar="NAME=LEAST:MOST",
+    help="All elements of an input of A lie in this interval: bounds for all such inputs, where they are equal over the"
+    " reals; repeatable.",
+)
 @click.option(
     "--max-time", "seconds", type=SECONDS, default=10.0, show_default=True, help="Seconds of search for an input."
 )
@@ -55,6 +82,7 @@ def equiv(
     strength: str,
     inputs: tuple[str, ...],
     sizes: dict[str, int],
+    box: dict[str, tuple[float, float]],
     seconds: float,
     form: str,
     output: Path | None,
@@ -91,8 +119,9 @@ def equiv(
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
         comparison = compare(
-            first, second, strength=Strength[strength.upper()], inputs=given, sizes=sizes, seconds=seconds, progress=bar
-        )
+            first, second, strength=Strength[strength.upper()], inputs=given, sizes=sizes, box=box, seconds=seconds,
+            progress=bar,
+        )  # fmt: skip
     deliver(to_json(comparison) if form == "json" else lambda console: write(console, comparison), output)
     if certificate is not None:
         reason = "they differ"

@@ -37,7 +37,7 @@ from .interface import Interface, Port, interface
 from .islands import Shown, prove_islands
 from .normalizing import OF_THE_TABLE, Firing, Normalizer, Rules, Strength, no_rules
 from .rewriting import Trusted, proved_rules, rules_of
-from .searching import Search, Witness, hull, search
+from .searching import Box, Hull, Search, Witness, box_of, hull, search
 from .table import ApplicationId, Table, ValueId
 from .unifying import Differences, Island, Pair, arguments, common, cone, unify
 
@@ -94,7 +94,8 @@ class Comparison:
     proved: how strongly they are shown to be equal, None where they are not. demanded: how strongly they are to be.
     sides: the normal forms of the weakest strength that was tried. differences: where they part; none once proved.
     decisions: places that turn rounding into another decision. search: None where none was needed. bounds: for each
-    output how far the models can be apart on the given input. apart: why the interfaces cannot be compared.
+    output how far the models can be apart on the given input, or on any in the box, which `box` says in words; why that
+    is not known. apart: why the interfaces cannot be compared.
     """
 
     models: tuple[Model, Model]
@@ -106,10 +107,11 @@ class Comparison:
     differences: Differences
     decisions: tuple[ApplicationId, ...] = ()
     search: Search | None = None
-    bounds: Mapping[str, float] | None = None
+    bounds: Mapping[str, Hull] | str | None = None
     seconds: float = 0.0
     notes: tuple[str, ...] = ()
     given: Mapping[str, Value] = field(default_factory=dict, repr=False)
+    box: str = ""
 
     @property
     def witness(self) -> Witness | None:
@@ -137,6 +139,7 @@ def compare(
     rules: Trusted | None = None,
     inputs: Mapping[str, Value] = MappingProxyType({}),
     sizes: Mapping[str, int] = MappingProxyType({}),
+    box: Mapping[str, tuple[float, float]] = MappingProxyType({}),
     seconds: float = SECONDS,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
@@ -144,8 +147,9 @@ def compare(
 
     strength: how strongly they are to be equal. rules: that may rewrite them, those of part 7 that are proved on record
     where nothing is said. inputs: of A by name, that the search does not draw and for which bounds are told. sizes: of
-    open dimensions in the search, of at most `seconds`. Raises ModelError for a model that cannot be read, is not well
-    formed or lacks stored values.
+    open dimensions in the search, of at most `seconds`, and in the box. box: intervals for the elements of inputs of A,
+    for which bounds are told; the others are given. Raises ModelError for a model that cannot be read, is not well
+    formed or lacks stored values, and for a box that the model does not have.
     """
     begun = time.monotonic()
     say = progress or (lambda _what, _done, _all: None)
@@ -156,6 +160,7 @@ def compare(
         if wrong is not None:
             raise ModelError(f"{name} cannot be run, so that there is nothing to compare: {why(wrong)}")
     ports = interface(*models)
+    asked = box_of(models[0], box, inputs, sizes) if box else Box({}, inputs, "")
     chosen = proved_rules() if rules is None else rules
     with _no_garbage():
         sides, differences, proved, decisions = _proved(models, ports, chosen, strength, seconds, say)
@@ -172,13 +177,13 @@ def compare(
     if proved is None and found is not None and found.witness is not None and _counts(found.witness, strength):
         verdict = Verdict.DIFFERS
     bounds = None
-    if inputs and verdict is Verdict.REALS and not ports.apart:
-        renamed = {other.name: inputs[one.name] for one, other in ports.inputs if one.name in inputs}
-        bounds = hull(models, ports, inputs, renamed)
+    if asked.values and verdict is Verdict.REALS and not ports.apart:
+        bounds = hull(models, ports, asked.values, asked.sets)
     took = time.monotonic() - begun
     return Comparison(
-        models, ports, verdict, strength, proved, sides, differences, decisions, found, bounds, took, notes, inputs
-    )
+        models, ports, verdict, strength, proved, sides, differences, decisions, found, bounds, took, notes, inputs,
+        asked.words,
+    )  # fmt: skip
 
 
 _OBJECTS: Final = 100_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from sonnx.semantics.machine.inputs import type_text
@@ -59,11 +59,15 @@ def criterion(comparison: Comparison) -> tuple[str, str]:
                 "approximated replication",
                 f"evidence for `approximated replication`, {said}: \u201c{APPROXIMATED}\u201d.",
             )
-        case Verdict.REALS if comparison.bounds is not None:
-            said = "the bound above is an epsilon for this input, not for a data set"
+        case Verdict.REALS if isinstance(comparison.bounds, Mapping):
+            what = "all inputs in this box" if comparison.box else "this input"
+            said = f"the bound above is an epsilon for {what}, not for a data set"
             return "approximated replication", f"evidence for `approximated replication` (\u201c{GAP}\u201d): {said}."
         case Verdict.REALS:
-            said = "it says nothing of an epsilon: \u201c" + GAP + "\u201d; give inputs with --input for bounds"
+            lacking = (
+                "no bound is known" if comparison.bounds else "give inputs with --input or a box with --box for bounds"
+            )
+            said = f"it says nothing of an epsilon: \u201c{GAP}\u201d; {lacking}"
             return "approximated replication", f"in part evidence for `approximated replication`, but {said}."
         case Verdict.DIFFERS:
             return "", "evidence against `exact replication`."
@@ -189,13 +193,23 @@ def to_data(comparison: Comparison) -> dict[str, Data]:
             "reason": comparison.search.reason,
             "witness": None if comparison.witness is None else _witness(comparison.witness),
         },
-        "bounds": None if comparison.bounds is None else {name: repr(it) for name, it in comparison.bounds.items()},
+        "bounds": _bounds(comparison),
+        "box": comparison.box,
     }
 
 
 def to_json(comparison: Comparison) -> str:
     """The outcome as JSON: the same comparison gives the same text."""
     return json.dumps(to_data(comparison), indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _bounds(comparison: Comparison) -> Data:
+    if not isinstance(comparison.bounds, Mapping):
+        return comparison.bounds
+    return {
+        name: {"least": repr(it.least), "most": repr(it.most), "apart": repr(it.apart)}
+        for name, it in comparison.bounds.items()
+    }
 
 
 def _model(model: Model) -> Data:
@@ -298,11 +312,14 @@ def lines(comparison: Comparison) -> Sequence[str]:
         f"values   {shared_values(sides)} of both; {pairs} nodes of {len(sides.a.applications)} of A and"
         f" {len(sides.b.applications)} of B give the same"
     )
-    if comparison.bounds is not None:
+    if isinstance(comparison.bounds, Mapping):
+        where = f"for all inputs with {comparison.box}" if comparison.box else "on the given input"
         made += [
-            f"bound    {name}: at most {width:.6g} apart on the given input"
-            for name, width in comparison.bounds.items()
+            f"bound    {name}: at most {it.apart:.6g} apart, both in [{it.least:.6g}, {it.most:.6g}], {where}"
+            for name, it in comparison.bounds.items()
         ]
+    elif comparison.bounds:
+        made.append(f"bound    none: {comparison.bounds}")
     made.append(f"evidence {criterion(comparison)[1]}")
     made.append(f"source   {SOURCE}.")
     return made

@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 from sonnx.semantics.errors import ModelError, Unsupported
 from sonnx.semantics.machine.execution import Limits, run
-from sonnx.semantics.machine.inputs import random_inputs
+from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
 from sonnx.semantics.machine.report import why
 from sonnx.semantics.model.differences import first_of, unequal
 from sonnx.semantics.model.elements import is_float
@@ -230,22 +231,87 @@ def _apart(x: Bound, y: Bound) -> bool:
     return bool((numbers & ((x.most < y.least) | (y.most < x.least))).any())
 
 
+@dataclass(frozen=True, slots=True)
+class Hull:
+    """The numbers that an element of an output may be in either model, and how far two results can be apart at most."""
+
+    least: float
+    most: float
+    apart: float
+
+
 def hull(
-    models: tuple[Model, Model], ports: Interface, a: Mapping[str, Value], b: Mapping[str, Value]
-) -> Mapping[str, float] | None:
-    """For each output how far what the one and the other may give on this input can be apart; None where that is not
-    known."""
-    chains = [chained(model, feeds) for model, feeds in zip(models, (a, b), strict=True)]
-    if not isinstance(chains[0], Chained) or not isinstance(chains[1], Chained):
-        return None
-    widths: dict[str, float] = {}
+    models: tuple[Model, Model],
+    ports: Interface,
+    inputs: Mapping[str, Value],
+    box: Mapping[str, Allowed] = MappingProxyType({}),
+) -> Mapping[str, Hull] | str:
+    """For each output what the one and the other may give on an input, or on any in a box; why that is not known.
+
+    inputs, box: by the names of A; of what is in the box `inputs` has one value.
+    """
+    chains = []
+    for name, model, at in zip("AB", models, (0, 1), strict=True):
+        names = {pair[0].name: pair[at].name for pair in ports.inputs}
+        feeds = {names.get(own, own): it for own, it in inputs.items() if own in names or name == "A"}
+        done = chained(model, feeds, box={names[own]: it for own, it in box.items() if own in names})
+        if not isinstance(done, Chained):
+            return f"{name} does not run on it: {done.message}"
+        chains.append(done)
+    found: dict[str, Hull] = {}
     for one, other in ports.outputs:
         x, y = chains[0].allowed(one.name), chains[1].allowed(other.name)
-        if not isinstance(x, Allowed) or not isinstance(y, Allowed) or bool((x.maybe_nan | y.maybe_nan).any()):
-            return None
+        for name, bounds, chain in zip("AB", (x, y), chains, strict=True):
+            if not isinstance(bounds, Allowed):
+                return f"nothing is known behind {chain.ended or 'its inputs'} of {name}"
+        if not isinstance(x, Allowed) or not isinstance(y, Allowed):
+            return "an output is no tensor of numbers"
+        if bool((x.maybe_nan | y.maybe_nan).any()):
+            return f"{one.name} may be no number"
         with np.errstate(all="ignore"):
             most = np.maximum(x.most.astype(np.float64), y.most.astype(np.float64))
             least = np.minimum(x.least.astype(np.float64), y.least.astype(np.float64))
             width = np.nextafter(most - least, np.inf)
-        widths[one.name] = float(width.max(initial=0.0))
-    return widths
+        ends = (float(least.min()), float(most.max())) if least.size else (0.0, 0.0)
+        found[one.name] = Hull(*ends, float(width.max(initial=0.0)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Inputs of A of certain shapes. sets: those whose elements lie in intervals. values: one of these, and what is
+    given. words: the intervals, and the open sizes that were chosen."""
+
+    sets: Mapping[str, Allowed]
+    values: Mapping[str, Value]
+    words: str
+
+
+def box_of(
+    model: Model, intervals: Mapping[str, tuple[float, float]], inputs: Mapping[str, Value], sizes: Mapping[str, int]
+) -> Box:
+    """The box of a model: intervals for all elements of inputs by name, the values of the others. sizes: of open
+    dimensions, 1 where nothing is said. Raises ModelError where an input has neither, both, or no intervals."""
+    needed = {name for name, (_, _, needed) in declared_inputs(model).items() if needed}
+    both = sorted(intervals.keys() & inputs.keys())
+    if both:
+        raise ModelError(f"the input {both[0]} has a value and a box: leave one of them out")
+    left = sorted(needed - intervals.keys() - inputs.keys())
+    if left:
+        raise ModelError(f"the input {left[0]} has no box: give it one by --box, or a value by --input")
+    drawn, opened = random_inputs(model, 0, inputs, sizes)
+    sets: dict[str, Allowed] = {}
+    values = dict(inputs)
+    for name, (least, most) in intervals.items():
+        value = drawn.get(name)
+        if not isinstance(value, np.ndarray) or not is_float(value.dtype):
+            raise ModelError(f"the model has no input {name} of floating-point numbers, which alone have a box")
+        ends = [np.full(value.shape, end, np.float64) for end in (least, most)]
+        never = np.zeros(value.shape, np.bool_)
+        sets[name] = Allowed(value.dtype, ends[0], ends[1], never, never, ends[0], ends[1])
+        values[name] = np.full(value.shape, least / 2 + most / 2, value.dtype)
+    words = [f"{name} in [{least:g}, {most:g}]" for name, (least, most) in intervals.items()]
+    chosen = [
+        f"{name} = {size}" for name, size in (*sizes.items(), *((name, 1) for name in opened if name not in sizes))
+    ]
+    return Box(sets, values, ", ".join((*words, *chosen)))

@@ -1,14 +1,16 @@
 """Values that a whole model may give: the bounds of each step fed to the next, bodies of If, Loop and Scan included.
 
 What a runtime fuses, and what it does inside a body, cannot be seen node by node; so its outputs are judged by what any
-conforming execution may give. A condition that is not known exactly ends it: nothing is known of what follows.
+conforming execution may give. A condition that is not known exactly ends it: nothing is known of what follows. The
+inputs may be sets too, a box: then what is told holds for all inputs in it, of the shapes that the one has which runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -42,10 +44,12 @@ FIELDS: Final = ("least", "most", "maybe_nan", "nan", "low", "high")
 
 @dataclass(frozen=True, slots=True)
 class Chained:
-    """The values that the machine gives to the tensors of the main graph, by name, and what else each may be."""
+    """The values that the machine gives to the tensors of the main graph, by name, and what else each may be. ended:
+    the first node behind which nothing is known, "" where there is none."""
 
     values: Values
     known: dict[str, Content]
+    ended: str = ""
 
     def allowed(self, name: str) -> Bound:
         """The bound of a tensor; None where nothing is known."""
@@ -58,12 +62,17 @@ class Chained:
         return None if isinstance(content, Certainty) else content
 
 
-def chained(model: Model, feeds: Values, *, real: bool = False) -> Chained | Failure:
+def chained(
+    model: Model, feeds: Values, *, real: bool = False, box: Mapping[str, Allowed] = MappingProxyType({})
+) -> Chained | Failure:
     """A run of the machine with what each of its values may be; why there is none.
 
-    real: with the number too that the operators give over the reals, on inputs that are finite.
+    real: with the number too that the operators give over the reals, on inputs that are finite. box: inputs by name
+    that may be any of these; `feeds` has one of them.
     """
     chain = _Chain(model, real)
+    given = {t: box.get(model.tensors[t].name) for t in model.graphs[0].inputs}
+    chain.known.update({t: it for t, it in given.items() if it is not None})
     done = limited_run(model, feeds, chain)
     if isinstance(done, Failure):
         return done
@@ -71,6 +80,7 @@ def chained(model: Model, feeds: Values, *, real: bool = False) -> Chained | Fai
     return Chained(
         {name: chain.values[t] for name, t in names.items()},
         {name: chain.known.get(t, Certainty.NOTHING) for name, t in names.items()},
+        chain.stopped,
     )
 
 
@@ -79,7 +89,7 @@ class _Chain:
     """An observer that keeps what each tensor may be; what it has not seen made is given, and exact.
 
     runs: of each body that runs, what its outputs were at the end of each run, innermost last. lost: a condition was
-    not exact.
+    not exact. stopped: the first node of which nothing is known.
     """
 
     model: Model
@@ -88,6 +98,7 @@ class _Chain:
     values: dict[TensorId, Value] = field(default_factory=dict)
     runs: list[list[tuple[Content, ...]]] = field(default_factory=list)
     lost: bool = False
+    stopped: str = ""
     _selected: Select | None = None
     _read: Read | None = None
 
@@ -118,6 +129,8 @@ class _Chain:
         for t, value, it in zip(phase.tensors, phase.values, contents, strict=True):
             self.known[t] = Certainty.NOTHING if self.lost else it
             self.values[t] = value
+            if self.known[t] is Certainty.NOTHING and not self.stopped and self._selected is not None:
+                self.stopped = self._selected.path
 
     def _of(self, t: TensorId | None) -> Content:
         return Certainty.EXACTLY if t is None else self.known.get(t, Certainty.EXACTLY)
@@ -148,7 +161,7 @@ class _Chain:
         node = self.model.nodes[selected.node]
         sources = [(t, value, self._of(t)) for t, value in zip(read.tensors, read.values, strict=True)]
         if any(it is not Certainty.EXACTLY for _, _, it in self._deciding(node, selected, sources)):
-            self.lost = True
+            self.lost, self.stopped = True, self.stopped or selected.path
         if isinstance(selected.change, Enter):
             self.runs.append([])
         elif isinstance(selected.change, (Again, Leave)) and self.runs:
@@ -180,9 +193,10 @@ class _Chain:
             if other is value:
                 return it
         same = [it for _, other, it in sources if other is not None and identical(value, other)]
-        if not same:
-            return Certainty.EXACTLY
-        return next((it for it in same if it is not Certainty.EXACTLY), Certainty.EXACTLY)
+        open_ = [it for it in same if it is not Certainty.EXACTLY]
+        if any(it is not open_[0] for it in open_):
+            return Certainty.NOTHING  # which of them it is cannot be told by the value of this run
+        return open_[0] if open_ else Certainty.EXACTLY
 
     def _stacked(
         self, n: NodeId, phase: Apply, contents: list[Content], runs: list[tuple[Content, ...]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 
 import numpy as np
 import onnx.parser
@@ -14,7 +15,8 @@ from sonnx.checker.equivalence.comparing.comparison import Verdict, compare
 from sonnx.checker.equivalence.comparing.normalizing import Strength
 from sonnx.checker.equivalence.comparing.report import lines, to_data
 from sonnx.checker.equivalence.comparing.rewriting import Trusted
-from sonnx.semantics import load_proto
+from sonnx.semantics import load_proto, run
+from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.library import specification
 
@@ -64,7 +66,51 @@ def test_folded_weights_are_equal_over_the_reals_and_no_stronger() -> None:
     assert exact.verdict is Verdict.REALS and exact.witness is not None and exact.code == 1
     image = np.random.default_rng(5).standard_normal((1, 3, 9, 9)).astype(np.float32)
     bounded = compare(a, b, rules=rules, strength=Strength.REALS, inputs={"x": image})
-    assert bounded.bounds is not None and 0 < bounded.bounds["y"] < 1e-3
+    assert isinstance(bounded.bounds, Mapping) and 0 < bounded.bounds["y"].apart < 1e-3
+
+
+@pytest.mark.parametrize(("least", "most"), [(-1.0, 1.0), (0.25, 0.25), (-3.0, 0.5)])
+def test_what_both_give_for_inputs_in_a_box_lies_within_the_bound(least: float, most: float) -> None:
+    a, b = pair(SCALED, FOLDED)
+    found = compare(a, b, rules=trusted("ConvMul"), strength=Strength.REALS, box={"x": (least, most)})
+    assert isinstance(found.bounds, Mapping)
+    bound = found.bounds["y"]
+    draw = np.random.default_rng(3)
+    for _ in range(20):
+        image = draw.choice([least, most, (least + most) / 2], (1, 3, 9, 9)).astype(np.float32)
+        for model in (a, b):
+            y = run(model, {"x": image}).outputs["y"]
+            assert isinstance(y, np.ndarray) and bound.least <= y.min() and y.max() <= bound.most
+    assert bound.apart < 1e-3 if least == most else bound.apart > 1
+    (told,) = [line for line in lines(found) if line.startswith("bound")]
+    assert told.endswith(f"for all inputs with x in [{least:g}, {most:g}]")
+
+
+@pytest.mark.parametrize(
+    ("box", "inputs", "said"),
+    [
+        ({"z": (0.0, 1.0)}, {}, "the input x has no box"),
+        ({"x": (0.0, 1.0), "z": (0.0, 1.0)}, {}, "no input z of floating-point numbers"),
+        ({"x": (0.0, 1.0)}, {"x": np.zeros((1, 3, 9, 9), np.float32)}, "a value and a box"),
+    ],
+)
+def test_a_box_that_is_none_is_refused(
+    box: dict[str, tuple[float, float]], inputs: dict[str, np.ndarray], said: str
+) -> None:
+    a, b = pair(SCALED, FOLDED)
+    with pytest.raises(ModelError, match=said):
+        compare(a, b, rules=trusted("ConvMul"), strength=Strength.REALS, box=box, inputs=inputs)
+
+
+def test_a_bound_that_is_not_known_says_behind_which_node() -> None:
+    a, b = pair(
+        *(
+            text.replace(" }", " z = MaxPool<kernel_shape = [2, 2]>(y) }").replace("4, 9, 9] y", "4, 8, 8] z")
+            for text in (SCALED, FOLDED)
+        )
+    )
+    found = compare(a, b, rules=trusted("ConvMul"), strength=Strength.REALS, box={"x": (0.0, 1.0)})
+    assert found.verdict is Verdict.REALS and isinstance(found.bounds, str) and "MaxPool" in found.bounds
 
 
 def test_what_rounding_may_flip_is_reported_and_not_claimed() -> None:
