@@ -155,11 +155,21 @@ def recorded(operators: Operators, functions: Functions) -> tuple[str, dict[str,
     return f"{definedness_line(judged)} ({every} for every rank)", judged
 
 
-def verdicts(records: Iterable[Record], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:
-    """For each operator, and each of its definitions by equations by its first version, the verdict that holds now."""
+def recorded_of(names: Iterable[str], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:
+    """The verdicts about the operators of these names."""
+    asked = {name: operators[name] for name in names if name in operators}
+    return verdicts(read_records(TABLE.read_text("utf-8")), operators, functions, asked)
+
+
+def verdicts(
+    records: Iterable[Record], operators: Operators, functions: Functions, asked: Operators | None = None
+) -> dict[str, dict[int, str]]:
+    """For each operator, or each that is asked for, and each of its definitions by equations by its first version, the
+    verdict that holds now.
+    """
     rows = {(record.operator, record.first): record for record in records}
     by_name: dict[str, dict[int, str]] = {}
-    for operator in by_equations(operators):
+    for operator in by_equations(operators if asked is None else asked):
         row = rows.get((operator.name, operator.first))
         current = row is not None and row.digest == digest(operator, operators, functions)
         verdict = UNKNOWN if row is None else row.verdict if current else STALE

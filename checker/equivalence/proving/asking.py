@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.folds import STEP
-from sonnx.semantics.operators.symbolic.numbers import Int
+from sonnx.semantics.operators.symbolic.numbers import Int, printed
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from ...smt.prover import Prover, attempts
@@ -117,13 +117,17 @@ def numbered(terms: Sequence[Term], symbols: Symbols) -> tuple[Argument, ...]:
     all that get the same numbers.
     """
     names: dict[str, str] = {}
+    known: dict[int, Term] = {}
 
     def of(term: Argument) -> Argument:
         if not isinstance(term, Term):
             return term
-        kind = symbols.get(term.op)
-        op = term.op if kind is None else names.setdefault(term.op, f"{kind[1]} {kind[0]} {len(names)}")
-        return Term(op, tuple(map(of, term.args)))
+        found = known.get(id(term))
+        if found is None:
+            kind = symbols.get(term.op)
+            op = term.op if kind is None else names.setdefault(term.op, f"{kind[1]} {kind[0]} {len(names)}")
+            found = known[id(term)] = Term(op, tuple(map(of, term.args)))
+        return found
 
     return tuple(map(of, terms))
 
@@ -144,6 +148,7 @@ class Asker:
     renamed: dict[tuple[Argument, ...], bool] = field(default_factory=dict)
     products: set[tuple[Argument, ...]] = field(default_factory=set)
     atoms: Atoms = field(default_factory=Atoms)
+    linear: Linear = field(default_factory=lambda: Linear())
     asked: int = 0
     session: Session = field(default_factory=Session)
     seen: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -182,13 +187,12 @@ class Asker:
     def _linear(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool | None:
         """The answer where products do not matter; None where they may."""
         self.asked += 1
-        linear = Linear()
-        flat = [linear.flat(fact) for fact in facts]
-        text = "".join(question(flat, linear.flat(goal), {**symbols, **linear.symbols()}))
+        flat = [self.linear.flat(fact) for fact in facts]
+        text = "".join(question(flat, self.linear.flat(goal), {**symbols, **self.linear.symbols()}))
         answer = self.session.check(text, self.timeout, effort=EFFORT)
         if answer.status == "unsat":
             return True
-        return False if answer.status == "sat" and not linear.products else None
+        return False if answer.status == "sat" and PRODUCT not in text else None
 
     def _asked(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool:
         for attempt in dict.fromkeys(map(tuple, (*attempts(facts, goal, symbols), facts))):
@@ -216,9 +220,12 @@ class Asker:
 
 @dataclass(slots=True)
 class Linear:
-    """Products of several numbers as numbers of which nothing is known, which decides most questions at once."""
+    """Products of several numbers as numbers of which nothing is known, which decides most questions at once. known:
+    terms by their places in memory, with what they became, since a hash goes through all of a term.
+    """
 
     products: dict[Term, str] = field(default_factory=dict)
+    known: dict[int, tuple[Term, Argument]] = field(default_factory=dict)
 
     def symbols(self) -> Symbols:
         """The declarations."""
@@ -226,25 +233,31 @@ class Linear:
 
     def flat(self, term: Term) -> Term:
         """The formula with such numbers."""
-        found = self._flat(term, frozenset())
+        found = self._flat(term)
         return found if isinstance(found, Term) else term
 
-    def _flat(self, term: Argument, bound: frozenset[str]) -> Argument:
-        if not isinstance(term, Term) or not term.args:
+    def _flat(self, term: Argument) -> Argument:
+        if not isinstance(term, Term) or not term.args or term.op in QUANTIFIERS:
             return term
-        if term.op in QUANTIFIERS:
-            return term
+        known = self.known.get(id(term))
+        if known is None:
+            known = self.known[id(term)] = term, self._made(term)
+        return known[1]
+
+    def _made(self, term: Term) -> Argument:
         if term.op == "*":
             numbers = [part for part in term.args if isinstance(part, int)]
-            others = tuple(
-                sorted((self._flat(part, bound) for part in term.args if not isinstance(part, int)), key=str)
-            )
+            others = tuple(sorted((self._flat(part) for part in term.args if not isinstance(part, int)), key=printed))
             if len(others) > 1:
-                name = self.products.setdefault(Term("*", others), f"product!!{len(self.products)}")
+                name = self.products.setdefault(Term("*", others), f"{PRODUCT}{len(self.products)}")
                 return Term("*", (*numbers, Term(name))) if numbers else Term(name)
         if term.op == "flat":
-            return self._flat(_expanded(term), bound)
-        return Term(term.op, tuple(self._flat(part, bound) for part in term.args))
+            return self._flat(_expanded(term))
+        return Term(term.op, tuple(map(self._flat, term.args)))
+
+
+PRODUCT = "product!!"
+"""The beginning of the names of products."""
 
 
 def _expanded(term: Term) -> Int:

@@ -53,8 +53,10 @@ class Equality:
         left, right = self._plain(left, facts), self._plain(right, facts)
         if left == right and not _opens(left):
             return True
-        if top and self.steps == 1 and self._at_once(left, right, facts):
-            return True
+        if top and self.steps == 1:
+            left, right = self._settled(left, facts), self._settled(right, facts)
+            if self._at_once(left, right, facts):
+                return True
         for side, term in ((0, left), (1, right)):
             condition = _condition(term)
             if condition is not None and side == 1 and _opens(condition):
@@ -86,7 +88,11 @@ class Equality:
         if _opens(left) or _opens(right) or (_condition(left) is None and _condition(right) is None):
             return False
         laws = dict(self.laws)
-        found = reals.same(self, left, right, facts) if self.real else self._headed(left, right, facts)
+        found = (
+            reals.same(self, left, right, facts)
+            if self.real
+            else self._headed(left, right, facts) or scalars.decided(self, left, right, facts, scalars.QUICK)
+        )
         if not found:
             self.laws, self.reason = laws, ""
         return found
@@ -105,7 +111,9 @@ class Equality:
                 if not self._headed(one, other, inner) and not self.entails(facts, opposite(known)):
                     return False
             return True
-        if left.op != right.op or len(left.args) != len(right.args) or left.op in ("@.fold", "@.place"):
+        if left.op != right.op or len(left.args) != len(right.args):
+            return scalars.decided(self, left, right, facts, scalars.QUICK)
+        if left.op in ("@.fold", "@.place"):
             return False
         turned = left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0]))
         if self._headed_arguments(left.args, right.args, facts):
@@ -123,6 +131,36 @@ class Equality:
             elif not self.same_argument(a, b, facts):
                 return False
         return True
+
+    def _settled(self, term: Term, facts: tuple[Term, ...]) -> Term:
+        """The term without the alternatives, and the parts of conditions, that the facts decide, outside of folds."""
+        known: dict[int, Argument] = {}
+
+        def settled(term: Argument) -> Argument:
+            if not isinstance(term, Term) or not term.args or term.op in ("@.fold", "@.place", "forall", "exists"):
+                return term
+            if id(term) not in known:
+                known[id(term)] = made(term)
+            return known[id(term)]
+
+        def made(term: Term) -> Argument:
+            if term.op not in ("@.ite", "ite") or not isinstance(term.args[0], Term):
+                parts = tuple(map(settled, term.args))
+                return term if parts == term.args else Term(term.op, parts)
+            condition, left, right = term.args
+            unsettled = [part for part in conjuncts(condition) if not self._certain(facts, part)]
+            if not unsettled:
+                return settled(left)
+            if any(self._certain(facts, opposite(part)) for part in unsettled):
+                return settled(right)
+            return Term(term.op, (both(*unsettled), settled(left), settled(right)))
+
+        found = settled(term)
+        return found if isinstance(found, Term) else term
+
+    def _certain(self, facts: tuple[Term, ...], goal: Term) -> bool:
+        """The facts entail a formula, which is found without products."""
+        return self.asker.entails(facts, goal, self.symbols, quick=True)
 
     def _fail(self, words: str, left: Term, right: Term) -> None:
         self.reason = self.reason or f"{words}: {shown(left)} and {shown(right)}"
@@ -271,7 +309,8 @@ class Equality:
             if not self.same(start, other_start, facts, top=False):
                 return False
         self.laws[axioms.CONGRUENCE] = None
-        return self.same(body, other_body, there, top=False)
+        body, other_body = (self._settled(self._plain(it, there), there) for it in (body, other_body))
+        return self._at_once(body, other_body, there) or self.same(body, other_body, there, top=False)
 
     # ---- What the text leaves open --------------------------------------------------------------
 

@@ -44,6 +44,8 @@ WHOLES = {
 TIMEOUT = 60.0
 EFFORT = 4_000_000
 """Seconds and steps of the solver for a question; the steps are meant to end it."""
+QUICK = EFFORT // 4
+"""Steps for a question whose parts are asked where it is not answered."""
 ATOMS = frozenset({"@=", "@<", "@<=", "@.truth", "@.is_nan", "@.is_infinite", "@.casts"})
 ROUNDED = {"round_even": "RNE", "round_down": "RTN", "round_up": "RTP"}
 
@@ -274,8 +276,8 @@ def _function(name: str, kind: str, args: Sequence[str]) -> str | None:
 
 # ---- Questions ------------------------------------------------------------------------------------
 
-_answers: dict[str, str] = {}
-"""What was asked, with the answer: text for text the same question."""
+_answers: dict[str, tuple[str, int]] = {}
+"""What was asked, with the answer and within how many steps: text for text the same question."""
 
 
 def _about_elements(term: Argument) -> bool:
@@ -300,9 +302,11 @@ def _quantified(term: Argument) -> bool:
 
 def _refuted(script: Script, assertions: Sequence[str], effort: int = EFFORT) -> bool:
     text = "(set-logic ALL)\n" + "\n".join((*script.lines, *(f"(assert {a})" for a in assertions))) + "\n"
-    if text not in _answers:
-        _answers[text] = Session().check(text, TIMEOUT, effort=effort).status
-    return _answers[text] == "unsat"
+    status, spent = _answers.get(text, ("unknown", 0))
+    if status == "unknown" and spent < effort:
+        status = Session().check(text, TIMEOUT, effort=effort).status
+        _answers[text] = status, effort
+    return status == "unsat"
 
 
 def scripts(equality: Comparison, facts: tuple[Term, ...], about: Iterable[Term] = ()) -> Iterator[Script]:
@@ -321,12 +325,14 @@ def open_types(term: Term) -> tuple[str, ...]:
     return tuple(found)
 
 
-def decided(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
+def decided(
+    equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...], effort: int = EFFORT
+) -> bool:
     """The solver shows that two elements are the same."""
-    return all(_decided(script, left, right) for script in scripts(equality, facts, (left, right)))
+    return all(_decided(script, left, right, effort) for script in scripts(equality, facts, (left, right)))
 
 
-def _decided(script: Script, left: Term, right: Term) -> bool:
+def _decided(script: Script, left: Term, right: Term, effort: int) -> bool:
     try:
         (one, kind), (other, its) = script.element(left), script.element(right)
     except Opaque:
@@ -337,7 +343,7 @@ def _decided(script: Script, left: Term, right: Term) -> bool:
         return True
     if {left.op, right.op} <= OPAQUE:
         return False
-    return _refuted(script, (*_told(script, script.facts), f"(not (= {one} {other}))"))
+    return _refuted(script, (*_told(script, script.facts), f"(not (= {one} {other}))"), effort)
 
 
 OPAQUE = frozenset({"@.read", "@.fold", "@.unknown"})

@@ -14,7 +14,7 @@ from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.library import specification
 from sonnx.spec.terminal import Progress
 
-from ...definedness.record import recorded
+from ...definedness.record import recorded_of
 from .judging import judge
 from .rules import OPEN, PROVED, REFUTED, Claim, Rule, Verdict
 
@@ -51,9 +51,9 @@ def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
 def _not_shown(side: CoreOperator) -> list[str]:
     """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
     text = specification()
-    _, known = recorded(text.operators, text.functions)
     cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
     applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
+    known = recorded_of({name for name, _ in applied}, text.operators, text.functions)
     return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
 
 

@@ -64,12 +64,16 @@ def _int(part: Argument) -> Int:
 
 
 @lru_cache(maxsize=200_000)
-def _key(term: Term) -> str:
-    return str(term)
+def printed(term: Argument) -> str:
+    """How a term prints, put together from its parts, of which many stand in it more than once."""
+    if not isinstance(term, Term):
+        return repr(term)
+    parts = list(map(printed, term.args))
+    return f"Term(op={term.op!r}, args=({', '.join(parts)}{',' if len(parts) == 1 else ''}))"
 
 
 def _order(monomial: Monomial) -> tuple[int, tuple[str, ...]]:
-    return len(monomial), tuple(map(_key, monomial))
+    return len(monomial), tuple(map(printed, monomial))
 
 
 def _assemble(summands: Polynomial) -> Int:
@@ -115,7 +119,7 @@ def multiply(left: Int, right: Int) -> Int:
     product: Polynomial = {}
     for one, a in polynomial(left).items():
         for other, b in polynomial(right).items():
-            monomial = one or other if not one or not other else tuple(sorted((*one, *other), key=_key))
+            monomial = one or other if not one or not other else tuple(sorted((*one, *other), key=printed))
             product[monomial] = product.get(monomial, 0) + a * b
     return _assemble(product)
 
