@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -73,18 +74,20 @@ def equiv(
       sonnx equiv model.onnx optimized.onnx --strength reals
       sonnx equiv model.onnx optimized.onnx --input image=image.npy --certificate same.json
     """
+    from sonnx.semantics.model.loader import load_all
+
+    check_writable(output, certificate, html)
+    if html is not None:
+        check_installed()
+    first, second = load_all((a, b), lambda: import_module("sonnx.checker.equivalence.comparing.comparison"))
+    check_apart((output, certificate, html), first, second)
+
     from sonnx.semantics.machine.files.numpy_files import named_inputs
-    from sonnx.semantics.model.loader import load
 
     from ..equivalence.comparing.comparison import compare
     from ..equivalence.comparing.normalizing import Strength
     from ..equivalence.comparing.report import to_json, write
 
-    check_writable(output, certificate, html)
-    if html is not None:
-        check_installed()
-    first, second = load(a), load(b)
-    check_apart((output, certificate, html), first, second)
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
         comparison = compare(

@@ -6,13 +6,15 @@ of the inputs and from the applications that give the value, never from where el
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.formulas.terms import TRUE, Term
+from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.operators.shapes import contents
-from sonnx.semantics.operators.shapes.contents import Content, Examined, Site, Symbols, constant, mentioned
+from sonnx.semantics.operators.shapes.contents import SMALL, Content, Examined, Site, Symbols, constant, mentioned
 from sonnx.semantics.operators.shapes.node import examine
 from sonnx.semantics.operators.symbolic.numbers import at_most
 from sonnx.semantics.operators.symbolic.values import conjuncts
@@ -20,6 +22,17 @@ from sonnx.semantics.operators.symbolic.values import conjuncts
 from .table import ApplicationId, Result, Stored, Table, ValueId
 
 _UNKNOWN: Final = Content("", "", None, reason="nothing is known of it")
+
+
+def _perhaps(_facts: object, _symbols: object) -> bool:
+    """Nothing is excluded by facts here."""
+    return True
+
+
+def _without_elements(content: Content) -> Content:
+    """The content without the elements of a stored floating-point tensor."""
+    of_floats = content.data is not None and content.element in FLOATS
+    return Content(content.name, content.element, content.shape) if of_floats else content
 
 
 @dataclass
@@ -30,6 +43,8 @@ class Facts:
     given: dict[ValueId, Content] = field(default_factory=dict)
     facts: dict[Term, None] = field(default_factory=dict)
     symbols: dict[str, tuple[int, str]] = field(default_factory=dict)
+    _stored: dict[ValueId, Content] = field(default_factory=dict)
+    _alike: dict[Hashable, Examined | None] = field(default_factory=dict)
     _examined: dict[ApplicationId, tuple[bool, tuple[Content | None, ...]]] = field(default_factory=dict)
 
     def size(self, name: str) -> Term:
@@ -42,7 +57,9 @@ class Facts:
         """The knowledge of a value; its name stands for its elements."""
         match self.table.values[value]:
             case Stored(array=array):
-                return replace(constant("", array), name=f"t{value}")
+                if value not in self._stored:
+                    self._stored[value] = constant(f"t{value}", array)
+                return self._stored[value]
             case Result(application=application, position=position):
                 given = self._of(application)[1]
                 return given[position] or _UNKNOWN if position < len(given) else _UNKNOWN
@@ -76,19 +93,54 @@ class Facts:
             return True, self._of_branches(number)
         inputs = tuple(None if v is None else self.content(v) for v in it.inputs)
         site = Site(it.operator, it.version, inputs, it.attributes, it.outputs)
+        named = tuple(self.table.result(number, k) if asked else None for k, asked in enumerate(it.outputs))
         try:
-            examined = examine(site, tuple(self.facts), self.symbols, lambda _facts, _symbols: True)
+            examined = self._by_sizes(site)
+            if examined is None:
+                examined = examine(site, tuple(self.facts), self.symbols, _perhaps)
+                spelled = contents.names(number, named, site, examined)
+                examined = contents.renamed(examined, spelled, contents.tensors(site))
         except Unsupported:
             return True, ()
-        named = tuple(self.table.result(number, k) if asked else None for k, asked in enumerate(it.outputs))
-        spelled = contents.names(number, named, site, examined)
-        stems = contents.tensors(site)
-        examined = contents.renamed(examined, spelled, stems)
         fails = untyped or any(not self._holds(site, demand) for demand in examined.demands)
         return fails, tuple(
             None if v is None or content is None else self._settled(v, content, examined, self.symbols)
             for v, content in zip(named, examined.outputs, strict=False)
         )
+
+    def _by_sizes(self, site: Site) -> Examined | None:
+        """The text's word on a site where all that it requires follows from types and sizes that are numbers, and it
+        speaks of no tensor, so that it is the same at all sites which are alike in these; None elsewhere."""
+        key = self._key(site)
+        if key is None:
+            return None
+        if key not in self._alike:
+            inputs = tuple(None if c is None else _without_elements(c) for c in site.inputs)
+            examined = examine(replace(site, inputs=inputs), (), {}, _perhaps)
+            plain = all(it.goal == TRUE for it in examined.demands) and not examined.symbols
+            sized = all(c is None or (c.size is not None and not c.reason and c.law is None) for c in examined.outputs)
+            sized = sized and not any(isinstance(n, Term) for c in examined.outputs if c for n in c.entries or ())
+            self._alike[key] = examined if plain and sized else None
+        return self._alike[key]
+
+    def _key(self, site: Site) -> Hashable:
+        """Equal for sites that are alike in all but their floating-point elements; None for others."""
+        inputs: list[Hashable] = []
+        for c in site.inputs:
+            if c is not None and (c.size is None or c.items is not None or c.law is not None):
+                return None
+            if c is None or c.data is None:
+                entries = None if c is None else c.entries
+            elif c.element in FLOATS:
+                entries = None
+            elif c.size is not None and c.size <= SMALL and not c.data.dtype.hasobject:
+                entries = (c.data.tobytes(),)
+            else:
+                return None
+            if entries is not None and any(isinstance(n, Term) for n in entries):
+                return None
+            inputs.append(None if c is None else (c.element, c.shape, entries))
+        return site.operator, site.version, tuple(inputs), self.table.attributes_key(site.attributes), site.outputs
 
     def _of_branches(self, number: ApplicationId) -> tuple[Content | None, ...]:
         """The outputs of an If of which both branches give the same type and fixed sizes."""

@@ -91,7 +91,7 @@ class _Rewriting:
             if match is None or not self._covered(view, match):
                 continue
             try:
-                made = replacement(view, match)
+                made = replacement(view, match, contents=False)
             except Unfit:
                 continue
             normal.weak += strength is Strength.REALS
@@ -109,8 +109,7 @@ class _Rewriting:
 
 def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
     """Fewer applications than before, but for what stored values alone decide; or as many that read less; or as many of
-    the same operators, of later definitions or with fewer attributes that say something. That this alone ends is not
-    shown: `Normalizer` asks for no rule any more within so many that have fired."""
+    the same operators, of later definitions or with more attributes stated. That this alone ends is not shown: `Normalizer` asks for no rule any more within so many that have fired."""
     table = normal.table
     made: list[bool] = []
     for node in right.nodes:
@@ -126,7 +125,7 @@ def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
     if later != earlier:
         return later > earlier
     said = sum(len(full_attributes(it.operator, it.version, it.attributes)) for it in new)
-    return said < sum(len(it.attributes) for it in old)
+    return said > sum(len(it.attributes) for it in old)
 
 
 def _given(inputs: Sequence[object]) -> int:
@@ -248,6 +247,10 @@ class TableView:
     def stored(self, tensor: Tensor) -> bool:
         """True for a stored tensor."""
         return self.normal.table.array(_number(tensor)) is not None
+
+    def runs(self, node: Node) -> bool:
+        """True unless the text requires what is not known to hold."""
+        return not self.normal.facts.may_fail(_number(node))
 
     def since(self, node: Node) -> int:
         """The version of an application."""

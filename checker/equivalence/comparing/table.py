@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 from sonnx.semantics.model.graph import Model, Node, ValueType
-from sonnx.semantics.model.schemas import operator_name, reached, schema_of
+from sonnx.semantics.model.schemas import Schema, operator_name, reached, schema_of
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.operators.application import AttributeData, data_of
 from sonnx.spec.elaborate.core import CoreOperator
@@ -194,7 +194,8 @@ def _same_bytes(one: Array, other: Array) -> bool:
     """True if two contiguous tensors of one type and shape have the same bytes."""
     if one.dtype.hasobject:
         return one.reshape(-1).tolist() == other.reshape(-1).tolist()
-    a, b = (it.reshape(-1).view(np.uint8) for it in (one, other))
+    word = np.uint64 if one.nbytes % 8 == 0 else np.uint8
+    a, b = (it.reshape(-1).view(np.uint8).view(word) for it in (one, other))
     return all(np.array_equal(a[k : k + _BLOCK], b[k : k + _BLOCK]) for k in range(0, a.size, _BLOCK))
 
 
@@ -210,14 +211,14 @@ def meaning_of(node: Node) -> CoreOperator | None:
 
 def full_attributes(name: str, version: int, stated: Mapping[str, AttributeData]) -> dict[str, AttributeData]:
     """The attributes with the defaults that the schema in force gives them."""
-    schema = schema_of(name, version)
-    full = dict(stated)
-    for attribute in schema.attributes.values() if schema is not None else ():
-        if attribute.name not in full and attribute.default is not None:
-            data = data_of(attribute.default, _NO_MODEL)
-            if data is not None:
-                full[attribute.name] = data
-    return full
+    return {**_defaults(schema_of(name, version)), **stated}
+
+
+@cache
+def _defaults(schema: Schema | None) -> Mapping[str, AttributeData]:
+    stated = () if schema is None else schema.attributes.values()
+    known = ((it.name, data_of(it.default, _NO_MODEL)) for it in stated if it.default is not None)
+    return {name: data for name, data in known if data is not None}
 
 
 _OPEN: Final = frozenset({"arbitrary", "oneof"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cache
 from math import copysign, isfinite
 
 import numpy as np
@@ -12,12 +13,12 @@ from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.formulas.terms import TRUE
 from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.graph import Attribute
-from sonnx.semantics.model.schemas import schema_of
+from sonnx.semantics.model.schemas import Schema, schema_of
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.operators.application import Application, AttributeData, Outputs
 from sonnx.semantics.operators.compiled import ieee
-from sonnx.semantics.operators.shapes.contents import HEADER, Content, Site
-from sonnx.semantics.operators.shapes.node import examine, follow
+from sonnx.semantics.operators.shapes.contents import HEADER, Content, Demand, Site
+from sonnx.semantics.operators.shapes.node import demanded, examine, follow
 from sonnx.semantics.operators.symbolic.expressions import evaluate
 from sonnx.semantics.operators.symbolic.statements import compose, constant
 from sonnx.semantics.operators.symbolic.values import Element, Scope, Value
@@ -231,7 +232,11 @@ def _attributes(view: View, pattern: Pattern, number: int, node: Node, bindings:
 
 def usual_attributes(operator: str, version: int) -> Mapping[str, AttributeData]:
     """The defaults of the attributes of an operator at a version."""
-    schema = schema_of(operator, version)
+    return _usual(schema_of(operator, version))
+
+
+@cache
+def _usual(schema: Schema | None) -> Mapping[str, AttributeData]:
     found = {} if schema is None else {n: it.default for n, it in schema.attributes.items() if it.default is not None}
     return {name: value for name, it in found.items() if (value := plain(it)) is not None}
 
@@ -292,7 +297,7 @@ def _decided(view: View, pattern: Pattern, bindings: _Bindings) -> Match | None:
             return None
     assumed = []
     seen = set()
-    for demand in examine(site, view.facts, view.symbols, _perhaps).demands:
+    for demand in _demands(view, site, bindings):
         seen.add(demand.position)
         statement = None if demand.position == HEADER else rule.left.statements[demand.position]
         if statement is not None and statement.id.startswith("where") and demand.goal is not None:
@@ -305,6 +310,15 @@ def _decided(view: View, pattern: Pattern, bindings: _Bindings) -> Match | None:
         return None  # it was not asked, since something before it is open
     nodes = tuple(bindings.nodes[k] for k in range(len(pattern.applications)))
     return Match(pattern, nodes, bindings.ports, attributes, types, bindings.swapped, tuple(assumed))
+
+
+def _demands(view: View, site: Site, bindings: _Bindings) -> tuple[Demand, ...]:
+    """The conditions of a left side. Where all sizes are numbers and its nodes run, nothing else is to be looked at."""
+    shapes = (content.shape for content in site.inputs if content is not None)
+    fixed = all(shape is not None and all(isinstance(n, int) for n in shape) for shape in shapes)
+    if fixed and all(isinstance(node, Held) or view.runs(node) for node in bindings.nodes.values()):
+        return demanded(site, view.facts, view.symbols, _perhaps)
+    return examine(site, view.facts, view.symbols, _perhaps).demands
 
 
 def _perhaps(_facts: object, _symbols: object) -> bool:

@@ -44,6 +44,9 @@ class View(Protocol):
     def stored(self, tensor: Tensor) -> bool:
         """True if a tensor has the same value in every run, which the graph holds."""
 
+    def runs(self, node: Node) -> bool:
+        """True if it is known that no run gets stuck at a node; False where that is not known."""
+
     def since(self, node: Node) -> int:
         """The version of its operator that is in force at a node."""
 

@@ -68,6 +68,7 @@ class OpenModel:
             self._enter(n)
         self._prover = Prover(TIMEOUT)
         self._certain: dict[Term, bool] = {}
+        self._decided: dict[TensorId, bool] = {}
         self._learn()
 
     def _learn(self) -> None:
@@ -122,19 +123,30 @@ class OpenModel:
         return t in self.constants and t not in self.inputs
 
     def decided(self, t: TensorId) -> bool:
-        """Stored values alone decide a tensor: it is one, or all that its node reads is decided."""
-        waiting, seen = [t], {t}
+        """Stored values alone decide a tensor: it is one, or all that its node reads is decided. One that comes to be
+        decided while rewrites are applied is found to be when they are applied again."""
+        waiting, known = [t], self._decided
         while waiting:
-            it = waiting.pop()
-            if self.stored(it):
-                continue
+            it = waiting[-1]
             made = self.producers.get(it)
-            if made is None or self.nodes[made[0]].bodies:
-                return False
-            fresh = [s for s in self.nodes[made[0]].inputs if s is not None and s not in seen]
-            seen.update(fresh)
-            waiting += fresh
-        return True
+            if it in known:
+                waiting.pop()
+            elif self.stored(it):
+                known[it] = True
+            elif made is None or self.nodes[made[0]].bodies:
+                known[it] = False
+            else:
+                read = [s for s in self.nodes[made[0]].inputs if s is not None]
+                fresh = [s for s in read if s not in known]
+                if fresh and not any(known.get(s) is False for s in read):
+                    waiting += fresh
+                else:
+                    known[it] = not fresh and all(known[s] for s in read)
+        return known[t]
+
+    def forget(self) -> None:
+        """What is decided is looked at anew."""
+        self._decided.clear()
 
     def shown(self) -> frozenset[TensorId]:
         """The tensors on which rests what BitCast makes of floating-point numbers, those of bodies included: it shows
@@ -221,6 +233,7 @@ class OpenModel:
     def store(self, graph: GraphId, t: TensorId, data: Array) -> None:
         """Gives a tensor a stored value."""
         self.constants[t] = constant_of(data)
+        self.forget()
         self.held[graph].append(t)
         self.contents[t] = Content(f"t{t}", element_of(data.dtype), tuple(data.shape), None, data)
 
@@ -354,6 +367,10 @@ class GraphView:
     def stored(self, tensor: object) -> bool:
         """A tensor has a stored value."""
         return self.open.stored(_number(tensor))
+
+    def runs(self, node: object) -> bool:
+        """False: what a node requires is not asked here."""
+        return False
 
     def since(self, node: object) -> int:
         """The version in force at a node."""

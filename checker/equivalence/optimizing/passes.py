@@ -70,6 +70,7 @@ def rewrite(
     fewer nodes are left to run. most: so many times at most. What BitCast rests on stays as it is. Returns how many
     times.
     """
+    open_.forget()
     waiting, shown = deque(open_.live()), open_.shown()
     queued, fired = set(waiting), 0
     while waiting and fired < most:
@@ -186,7 +187,8 @@ def _replace(
         outputs = []
         for k in range(node.outputs):
             at = Made(number, k)
-            outputs.append(taken[at] if at in taken else open_.tensor(results[0], node.contents[k]))
+            known = node.contents[k] if node.contents else None
+            outputs.append(taken[at] if at in taken else open_.tensor(results[0], known))
             made[at] = outputs[-1]
         touched.append(open_.node(n, node, inputs, outputs))
         written.append(_written(open_, touched[-1]))
@@ -253,6 +255,7 @@ def raised(
     A node whose operator has the same definition there stays as it is.
     """
     open_.opsets[""], open_.raising = opset, True
+    open_.forget()
     waiting, shown = deque(open_.live()), open_.shown()
     try:
         while waiting:

@@ -7,7 +7,8 @@ where they lie. It must not know what operators mean, nor judge a model: it refu
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,12 +19,12 @@ from sonnx.spec.project import use
 from ...errors import ModelError
 from ..graph import Model, ModelFile
 from .build import Progress, from_bytes, in_file
-from .source import digest, open_source
+from .source import Source, digest, open_source
 
 if TYPE_CHECKING:
     from onnx import ModelProto
 
-__all__ = ["load", "load_proto"]
+__all__ = ["load", "load_all", "load_proto"]
 
 
 def load(
@@ -45,10 +46,23 @@ def load(
     if files_added:
         use(files_added)
         specification()
-    where = Path(path)
-    source = open_source(where)
+    source = open_source(Path(path))
+    return _read(source, lambda: digest(source.buffer), progress)
+
+
+def load_all(paths: Iterable[Path | str], meanwhile: Callable[[], object]) -> tuple[Model, ...]:
+    """The models in files, as `load` reads them, all digested at once. meanwhile: is called while that goes on."""
+    sources = [open_source(Path(path)) for path in paths]
+    with ThreadPoolExecutor() as pool:
+        digests = [pool.submit(digest, source.buffer) for source in sources]
+        meanwhile()
+        return tuple(_read(source, it.result, None) for source, it in zip(sources, digests, strict=True))
+
+
+def _read(source: Source, digested: Callable[[], tuple[int, str]], progress: Progress | None) -> Model:
+    where = source.path
     try:
-        files = (ModelFile(where.name, *digest(source.buffer)),)
+        files = (ModelFile(where.name, *digested()),)
         if source.text:
             from .text import from_text
 

@@ -46,7 +46,7 @@ def digest(source: int | Path | bytes | mmap.mmap, progress: Callable[[int], Non
     return size, total.hexdigest()
 
 
-def _blocks(source: int | Path | bytes | mmap.mmap) -> Iterator[bytes]:
+def _blocks(source: int | Path | bytes | mmap.mmap) -> Iterator[bytes | memoryview]:
     if isinstance(source, int):
         offset = 0
         while block := os.pread(source, _BLOCK, offset):
@@ -57,8 +57,9 @@ def _blocks(source: int | Path | bytes | mmap.mmap) -> Iterator[bytes]:
             while block := file.read(_BLOCK):
                 yield block
     else:
-        for offset in range(0, len(source), _BLOCK):
-            yield source[offset : offset + _BLOCK]
+        with memoryview(source) as view:
+            for offset in range(0, len(view), _BLOCK):
+                yield view[offset : offset + _BLOCK]
 
 
 _MAP_FROM: Final = 1 << 24  # smaller files are read: a mapping can vanish under its reader

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from math import isfinite, prod
 from typing import cast
 
 import numpy as np
-from sonnx.spec.elaborate.core import Core, CoreOperator, CoreStatement
+from sonnx.spec.elaborate.core import Binding, Core, CoreOperator, CoreStatement
 from sonnx.spec.language.syntax import DEMANDS, Port
 from sonnx.spec.library import specification
 
@@ -366,6 +367,30 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
         results = outputs(walk, first.meaning, first.reason)
     new = {name: s for name, s in walk.run.symbols.items() if name not in symbols}
     return Examined(tuple(walk.demands), results, walk.facts, new)
+
+
+def demanded(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> tuple[Demand, ...]:
+    """The requirements of the text at a site where it is known to have a value: those of `examine`, without a look at
+    what no requirement rests on."""
+    walk = _begun(site, facts, symbols, possible)
+    reason = _header(walk)
+    meaning = Meaning(site.operator, {}, True, frozenset())
+    for place in _rested_on(site.operator):
+        if not reason:
+            meaning, reason, _ = _statement(walk, place, site.operator.statements[place], meaning)
+    return examine(site, facts, symbols, possible).demands if reason else tuple(walk.demands)
+
+
+@cache
+def _rested_on(operator: CoreOperator) -> tuple[int, ...]:
+    """The positions of the requirements of a definition, and of the statements whose names they use."""
+    needed: set[int] = set()
+    names: set[Binding] = set()
+    for place, statement in reversed(tuple(enumerate(operator.statements))):
+        if statement.kind in DEMANDS or not names.isdisjoint(statement.binds):
+            needed.add(place)
+            names |= {core.variable for core in statement.nodes() if core.variable is not None}
+    return tuple(sorted(needed))
 
 
 def follow(

@@ -185,11 +185,15 @@ def at_most(left: Int, right: Int) -> Term:
 
 def less(left: Int, right: Int) -> Term:
     """left < right."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return TRUE if left < right else FALSE
     return at_most(add(left, 1), right)
 
 
 def equal(left: Int, right: Int) -> Term:
     """left = right, in a form that depends on the difference alone, up to its sign."""
+    if not isinstance(left, Term) and not isinstance(right, Term):
+        return TRUE if left == right else FALSE
     difference = polynomial(subtract(left, right))
     if not any(difference):
         return FALSE if difference.get((), 0) else TRUE
@@ -207,6 +211,8 @@ def within(index: Int, size: Int) -> Term:
 
 def both(*terms: Term) -> Term:
     """The conjunction, nested ones taken apart."""
+    if all(term is TRUE for term in terms):
+        return TRUE
     return _term(conjunction(list(dict.fromkeys(part for term in terms for part in _parts("and", term)))))
 
 

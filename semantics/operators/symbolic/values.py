@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 from zlib import crc32
 
 from sonnx.spec.elaborate.core import Binding
@@ -387,7 +387,7 @@ class Scope:
         new = [part for condition in conditions for part in conjuncts(condition) if part not in self.facts]
         if FALSE in new or any(opposite(part) in self.facts for part in new):
             raise Dead
-        return replace(self, facts=(*self.facts, *new)) if new else self
+        return Scope(self.env, self.run, (*self.facts, *new), self.bound) if new else self
 
     def knows(self, fact: Term, *, quick: bool = False) -> bool:
         """True if a fact is among those of the path, word for word, or follows where a prover is asked."""
@@ -689,6 +689,8 @@ def same_truth(left: Term, right: Term) -> Term:
 
 def relate(relation: str, left: Value, right: Value, scope: Scope) -> Term:
     """True if a relation holds between two values; between lists when it holds in every component."""
+    if type(left) is int and type(right) is int:
+        return order(relation, left, right)
     if relation == "!=":
         return opposite(relate("=", left, right, scope)) if compound(left, right) else _scalar("!=", left, right, scope)
     if relation == "not in":
@@ -713,9 +715,12 @@ def _same_list(left: Open, right: tuple[Value, ...], scope: Scope) -> Term:
     return both(equal(left.length, len(right)), *same)
 
 
+_LISTS: Final = frozenset({tuple, Open, Row})
+
+
 def compound(left: Value, right: Value) -> bool:
     """True if one of the two is a list."""
-    return any(is_list(value) or isinstance(value, Open | Row) for value in (left, right))
+    return type(left) in _LISTS or type(right) in _LISTS
 
 
 def pairs_of(left: Value, right: Value, scope: Scope) -> list[tuple[Value, Value]] | None:
@@ -894,6 +899,8 @@ INTEGERS: Mapping[str, Callable[[Int, Int], Int]] = {
 
 def arithmetic(operator: str, left: Value, right: Value, span: Span, scope: Scope) -> Value:
     """`add sub mul quotient div mod`, component by component where a list is involved."""
+    if type(left) is int and type(right) is int and operator in (INTEGERS if right else ("add", "sub", "mul")):
+        return INTEGERS[operator](left, right)
     if isinstance(left, Row) or isinstance(right, Row):
 
         def of_two(a: Value, b: Value, here: Scope) -> Value:
