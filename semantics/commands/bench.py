@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 
-from .options import PATH, input_option, size_option
+from .options import PATH, counted, input_option, provider_option, size_option
 
 if TYPE_CHECKING:
     from ..runtimes.benchmark import Measured
@@ -23,10 +23,9 @@ ENGINES = ("machine", "numpy", "numba", "onnxruntime", "onnxruntime-disabled")
     "engines",
     type=click.Choice(ENGINES),
     multiple=True,
-    default=("numpy",),
-    show_default=True,
-    help="Repeatable; the first one is what the others are compared with.",
+    help="Repeatable; the first one is what the others are compared with. [default: numpy]",
 )
+@provider_option
 @input_option
 @click.option(
     "--random",
@@ -45,6 +44,7 @@ ENGINES = ("machine", "numpy", "numba", "onnxruntime", "onnxruntime-disabled")
 def bench(
     model: Path,
     engines: tuple[str, ...],
+    providers: tuple[str, ...],
     inputs: tuple[str, ...],
     seed: int,
     sizes: dict[str, int],
@@ -55,12 +55,15 @@ def bench(
 ) -> None:
     """Measure how long engines take to run MODEL: median and least time, peak memory, ratio to the first engine.
 
-    Each engine runs in a process of its own. Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
+    Each engine runs in a process of its own. With --provider the fast path with these providers is one row more. Under
+    a row of the fast path stands what each provider runs, and how many bytes of tensors it had at one time.
+
+    Exit code: 0 done, 1 an engine failed, 2 unreadable input or usage.
 
     \b
     Examples:
       sonnx bench model.onnx --engine numpy --engine onnxruntime
-      sonnx bench model.onnx --engine machine --engine numpy --random 1
+      sonnx bench model.onnx --engine numpy --provider onnxruntime
     """
     from sonnx.spec.terminal import progress_bar
 
@@ -68,16 +71,21 @@ def bench(
     from ..machine.inputs import bound_inputs, random_inputs
     from ..model.loader import load
     from ..runtimes.benchmark import measured
+    from ..runtimes.fastpath.providers import chosen_providers
 
     loaded = load(model)
     given = named_inputs(loaded, inputs)
     given = {**given, **random_inputs(loaded, seed, given, sizes)[0]}
     bound_inputs(loaded, given)
+    chosen_providers(providers)  # a name that there is not is said before anything is measured
+    asked: list[tuple[str, tuple[str, ...]]]
+    asked = [(engine, ()) for engine in dict.fromkeys(engines or (() if providers else ("numpy",)))]
+    asked += [("numpy", providers)] if providers else []
     rows = []
     with progress_bar(counted=True) as bar:
-        for number, engine in enumerate(dict.fromkeys(engines)):
-            rows.append(measured(engine, model, given, repeat=repeat, warm=warm, threads=threads))
-            bar("engines", number + 1, len(set(engines)))
+        for number, (engine, named) in enumerate(asked):
+            rows.append(measured(engine, model, given, providers=named, repeat=repeat, warm=warm, threads=threads))
+            bar("engines", number + 1, len(asked))
     if form == "json":
         click.echo(_json(rows, model, threads))
     else:
@@ -108,6 +116,10 @@ def _table(rows: list[Measured]) -> None:
             table.add_row(row.engine, *["-"] * 5)
     output_console().print(table)
     for row in rows:
+        for it in row.providers:
+            own = f"; its process {sizes(it.process)}" if it.process else ""
+            said = f"{row.engine}: {it.provider}, {counted(it.nodes, it.parts)}, tensors {sizes(it.tensors)}{own}"
+            print_line(output_console(), inert(said))
         if row.failure:
             print_line(error_console(), inert(f"{row.engine}: {row.failure}"))
 
@@ -129,6 +141,16 @@ def _json(rows: list[Measured], model: Path, threads: int | None) -> str:
             "loading_seconds": row.loading,
             "peak_bytes": row.peak,
             "ratio": _ratio(row, rows[0]),
+            "providers": [
+                {
+                    "provider": it.provider,
+                    "nodes": it.nodes,
+                    "parts": it.parts,
+                    "tensor_bytes": it.tensors,
+                    "process_bytes": it.process,
+                }
+                for it in row.providers
+            ],
         }
         for row in rows
     ]

@@ -79,6 +79,23 @@ def check_sizes(sizes: dict[str, int], seed: int | None) -> None:
         raise click.UsageError("--size is for inputs that are drawn: give --random SEED too")
 
 
+provider_option = click.option(
+    "--provider",
+    "providers",
+    multiple=True,
+    metavar="NAME[:KEY=VALUE,...]",
+    help="An execution provider of the fast path, the most preferred first; repeatable: machine, onnxruntime (extra"
+    " [ort]), numba (extra [jit]), numpy (always last), or another installed one. only=NODE, repeatable, limits any of"
+    " them to some nodes: paths, names or operators.",
+)
+
+
+def counted(nodes: int, parts: int) -> str:
+    """Nodes and parts of a provider in words."""
+    words = f"{nodes} node{'' if nodes == 1 else 's'}"
+    return words if parts == 1 == nodes else f"{words} in {parts} part{'' if parts == 1 else 's'}"
+
+
 schedule_option = click.option(
     "--schedule",
     default="topological",

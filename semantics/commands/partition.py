@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from .options import PATH, check_writable, deliver
+from .options import PATH, check_writable, counted, deliver, provider_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -25,16 +25,10 @@ _TONES: Final = ("done", "next", "open", "warn", "plain")
 
 @click.command()
 @click.argument("model", type=PATH)
-@click.option(
-    "--provider",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    help="An execution provider, the most preferred first; repeatable. [default: NumpyExecutionProvider, always last]",
-)
+@provider_option
 @click.option("--format", "form", type=click.Choice(["text", "json", "html"]), default="text", show_default=True)
 @click.option("--output", type=PATH, metavar="FILE", help="Write the report to a file instead of standard output.")
-def partition(model: Path, names: tuple[str, ...], form: str, output: Path | None) -> None:
+def partition(model: Path, providers: tuple[str, ...], form: str, output: Path | None) -> None:
     """Show which execution provider runs which nodes of MODEL, and why; and who else would have, and why not.
 
     Providers are asked in their order, each about what those before it have left. An offer that overlaps with a part
@@ -46,7 +40,7 @@ def partition(model: Path, names: tuple[str, ...], form: str, output: Path | Non
 
     \b
     Examples:
-      sonnx partition model.onnx --provider NumpyExecutionProvider
+      sonnx partition model.onnx --provider machine:only=Softmax --provider onnxruntime
       sonnx partition model.onnx --format html --output partition.html
     """
     from sonnx.spec.pages import check_installed
@@ -58,7 +52,7 @@ def partition(model: Path, names: tuple[str, ...], form: str, output: Path | Non
     check_writable(output)
     if form == "html":
         check_installed()
-    found = explained(checked_model(load(model)), names)
+    found = explained(checked_model(load(model)), providers)
     if form == "html":
         from ..picture.page import to_html
 
@@ -114,13 +108,13 @@ def picture(name: str, found: Explained) -> Picture:
     counts = found.counts
     tones = cycle(_TONES)
     marks = tuple(
-        Mark(it, "" if it == SESSION else chr(ord("A") + at % 26), f"{it}: {_counted(*counts[it])}", tone)
+        Mark(it, "" if it == SESSION else chr(ord("A") + at % 26), f"{it}: {counted(*counts[it])}", tone)
         for at, (it, tone) in enumerate((it, "faint" if it == SESSION else next(tones)) for it in counts)
     )
     marked: dict[int, tuple[str, ...]] = {}
     said: dict[int, tuple[str, ...]] = {}
     for it in found.partitioning.assignments:
-        whole = f"{it.provider or SESSION} runs {it.kernel}, {_counted(len(it.nodes), 1)}: {it.why}"
+        whole = f"{it.provider or SESSION} runs {it.kernel}, {counted(len(it.nodes), 1)}: {it.why}"
         for n in it.nodes:
             marked[n] = (it.provider or SESSION,)
             said[n] = (whole, *(f"{other.provider}: {other.why}" for other in found.others.get(n, ())))
@@ -138,10 +132,10 @@ def _write(console: Console, name: str, found: Explained) -> None:
     from ..runtimes.fastpath.explanation import SESSION
 
     parts = found.partitioning.assignments
-    print_line(console, inert(f"{name}: {_counted(sum(len(it.nodes) for it in parts), len(parts))}"))
+    print_line(console, inert(f"{name}: {counted(sum(len(it.nodes) for it in parts), len(parts))}"))
     for at, (provider, numbers) in enumerate(found.counts.items(), 1):
         if numbers[1] or provider != SESSION:
-            print_line(console, inert(f"{at}  {provider}: {_counted(*numbers)}"))
+            print_line(console, inert(f"{at}  {provider}: {counted(*numbers)}"))
     print_line(console, "")
     table = Table(box=None, pad_edge=False, show_edge=False)
     for heading in ("provider", "runs", "nodes", "why"):
@@ -176,8 +170,3 @@ def _names(found: Explained, nodes: list[int] | tuple[int, ...]) -> str:
 
     known = found.model.nodes
     return few([known[n].path if 0 <= n < len(known) else f"no node {n}" for n in nodes], _FEW)
-
-
-def _counted(nodes: int, parts: int) -> str:
-    words = f"{nodes} node{'' if nodes == 1 else 's'}"
-    return words if parts == 1 == nodes else f"{words} in {parts} part{'' if parts == 1 else 's'}"

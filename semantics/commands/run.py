@@ -57,6 +57,7 @@ OF_THE_REFERENCE = frozenset({"reference", "draws", "max_steps"})
     show_default=True,
     help="machine, numpy (the fast path), numba (extra [jit]), onnxruntime (extra [ort]), or another installed one.",
 )
+@options.provider_option
 @options.schedule_option
 @options.allocation_option
 @click.option("--output", type=options.PATH, metavar="FILE.npz", help="Write the outputs.")
@@ -91,6 +92,7 @@ def run(
     seed: int | None,
     sizes: dict[str, int],
     engine: str,
+    providers: tuple[str, ...],
     schedule: Schedule,
     allocation: str,
     output: Path | None,
@@ -110,14 +112,18 @@ def run(
     \b
     Examples:
       sonnx run model.onnx --random 1 --trace run.jsonl
-      sonnx run model.onnx --input image=image.npy --engine numpy --output out.npz
+      sonnx run model.onnx --input image=image.npy --provider machine:only=Softmax --provider onnxruntime
     """
     options.check_sizes(sizes, seed)
+    if providers:
+        if context.get_parameter_source("engine") is not ParameterSource.DEFAULT:
+            raise click.UsageError("--provider is of the fast path: leave --engine out")
+        engine = "numpy"
     if engine != MACHINE:
         for key, text in OF_THE_MACHINE.items():
             if context.get_parameter_source(key) is not ParameterSource.DEFAULT:
                 raise click.UsageError(_not_of(engine, text))
-        sys.exit(_by_engine(engine, model, inputs, seed, sizes, output))
+        sys.exit(_by_engine(engine, providers, model, inputs, seed, sizes, output))
     if reference:
         for key, text in OF_THE_MACHINE.items():
             if key not in OF_THE_REFERENCE and context.get_parameter_source(key) is not ParameterSource.DEFAULT:
@@ -214,29 +220,36 @@ def _by_reference(
 
 
 def _by_engine(
-    name: str, path: Path, inputs: tuple[str, ...], seed: int | None, sizes: dict[str, int], output: Path | None
+    name: str,
+    providers: tuple[str, ...],
+    path: Path,
+    inputs: tuple[str, ...],
+    seed: int | None,
+    sizes: dict[str, int],
+    output: Path | None,
 ) -> int:
-    """Runs a model on an engine of that name and returns the exit code."""
+    """Runs a model on an engine of that name, or by providers, and returns the exit code."""
     from ..model.loader import load
+    from ..runtimes.engines.own import NumpySession
     from ..runtimes.engines.protocol import Failure, Kind
-    from ..runtimes.engines.registry import engine
+    from ..runtimes.engines.registry import engine, with_providers
     from ..runtimes.engines.sources import source_of
 
     options.check_writable(output)
-    chosen, loaded = engine(name), load(path)
+    chosen, loaded = with_providers(providers) if providers else engine(name), load(path)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.inputs import bound_inputs
 
     bound_inputs(loaded, given)
     session = chosen.open(source_of(loaded, path))
     if isinstance(session, Failure):
-        return _failed(name, session)
+        return _failed(chosen.name, session)
     started = time.monotonic()
     done = session.run(given)
     seconds = time.monotonic() - started
     session.close()
     if isinstance(done, Failure):
-        return _failed(name, done)
+        return _failed(chosen.name, done)
     from ..machine.inputs import contradicted
     from ..machine.memory import type_of
 
@@ -244,7 +257,7 @@ def _by_engine(
     types = {t: type_of(given[tensors[t].name]) for t in main.inputs if tensors[t].name in given}
     wrong = contradicted(loaded, types, {t: done.get(tensors[t].name) for t in main.outputs})
     if wrong is not None:
-        return _failed(name, Failure(Kind.OUTSIDE, wrong))
+        return _failed(chosen.name, Failure(Kind.OUTSIDE, wrong))
     from sonnx.spec.terminal import output_console
 
     from ..machine.report import outputs_table, write
@@ -252,7 +265,9 @@ def _by_engine(
     console = output_console()
     write(console, tuple(notes))
     console.print(outputs_table(done))
-    write(console, (_timed(f"run by {name} {chosen.version}".rstrip(), seconds),))
+    write(console, (_timed(f"run by {chosen.name} {chosen.version}".rstrip(), seconds),))
+    if providers and isinstance(session, NumpySession):
+        write(console, tuple(f"{by}: {options.counted(*it)}" for by, it in session.counts().items()))
     if output is not None:
         from ..machine.files.numpy_files import write_npz
 

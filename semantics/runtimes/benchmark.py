@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from ..model.values import Optional, Sequence, Value
+
+if TYPE_CHECKING:
+    from .fastpath.measuring import Memory
 
 WORKER: Final = Path(__file__).with_name("benchmark_worker.py")
 _THREADS: Final = tuple(f"{of}_THREADS" for of in ("SONNX", "OMP_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM"))
@@ -24,13 +27,17 @@ _THREADS: Final = tuple(f"{of}_THREADS" for of in ("SONNX", "OMP_NUM", "OPENBLAS
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Figures of one engine. loading, runs: seconds; peak: bytes of its process. failure: why there are no figures."""
+    """Figures of one engine. loading, runs: seconds; peak: bytes of its process. failure: why there are no figures.
+
+    providers: of the fast path the figures of each (`fastpath.measuring`).
+    """
 
     engine: str
     loading: float = 0.0
     runs: tuple[float, ...] = ()
     peak: int = 0
     failure: str = ""
+    providers: tuple[Memory, ...] = ()
 
     @property
     def median(self) -> float:
@@ -43,6 +50,7 @@ def measured(
     model: Path,
     inputs: Mapping[str, Value],
     *,
+    providers: tuple[str, ...] = (),
     repeat: int = 10,
     warm: int = 2,
     threads: int | None = None,
@@ -50,15 +58,18 @@ def measured(
 ) -> Measured:
     """The figures of one engine. threads: for linear algebra, None for as many as there are cores.
 
-    interpreter: the Python that has an engine; `python_of` where nothing is said.
+    providers: those that the engine `numpy` asks first, with options; the row bears their names. interpreter: the
+    Python that has an engine; `python_of` where nothing is said.
     """
     python = (interpreter or python_of)(engine)
+    name = " + ".join((*providers, engine))
     if not python:
-        return Measured(engine, failure="onnxruntime is not installed: install sonnx[ort]")
+        return Measured(name, failure="onnxruntime is not installed: install sonnx[ort]")
     limits = {} if threads is None else dict.fromkeys(_THREADS, str(threads))
     with tempfile.TemporaryDirectory() as folder:
         request, answer = Path(folder, "request"), Path(folder, "answer")
-        request.write_bytes(pickle.dumps((engine, str(model.absolute()), _sent(engine, inputs), warm, repeat, threads)))
+        sent = (engine, str(model.absolute()), _sent(engine, inputs), warm, repeat, threads, providers)
+        request.write_bytes(pickle.dumps(sent))
         done = subprocess.run(
             [python, str(WORKER), str(request), str(answer)],
             cwd=folder,
@@ -68,12 +79,12 @@ def measured(
         )
         if not answer.exists():
             said = " ".join(done.stderr.decode("utf-8", "replace").split())[-300:]
-            return Measured(engine, failure=f"its process died with code {done.returncode}: {said}")
+            return Measured(name, failure=f"its process died with code {done.returncode}: {said}")
         told = pickle.loads(answer.read_bytes())
     if len(told) == 1:
-        return Measured(engine, failure=told[0])
-    loading, runs, peak = told
-    return Measured(engine, loading, tuple(runs), peak)
+        return Measured(name, failure=told[0])
+    loading, runs, peak, memory = told
+    return Measured(name, loading, tuple(runs), peak, providers=memory)
 
 
 def _sent(engine: str, inputs: Mapping[str, Value]) -> Mapping[str, object]:

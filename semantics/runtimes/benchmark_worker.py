@@ -2,9 +2,10 @@
 
     python benchmark_worker.py REQUEST ANSWER
 
-REQUEST is a pickled (engine, model path, inputs by name, warm-up runs, repetitions, threads), ANSWER a pickled tuple of
-seconds for loading, seconds for each repetition, and the peak memory of the process in bytes; or of one text, why
-nothing was measured. Imports nothing of the package but for engines of the package.
+REQUEST is a pickled (engine, model path, inputs by name, warm-up runs, repetitions, threads, providers), ANSWER a
+pickled tuple of seconds for loading, seconds for each repetition, the peak memory of the process in bytes, and the
+memory of each provider of the fast path; or of one text, why nothing was measured. Imports nothing of the package but
+for engines of the package.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import pickle
 import resource
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -22,10 +23,11 @@ from typing import Any
 if __name__ == "__main__":
     del sys.path[0]  # this folder, whose modules are not to be found by bare names
 
+FAST = ("numpy", "numba")
 LEVELS = {"onnxruntime": "ORT_ENABLE_ALL", "onnxruntime-disabled": "ORT_DISABLE_ALL"}
 
 
-def prepared(engine: str, model: str, threads: int | None) -> Callable[[Any], object]:
+def prepared(engine: str, model: str, threads: int | None, providers: Sequence[str]) -> Callable[[Any], object]:
     """A function that runs the model on inputs by name."""
     if engine in LEVELS:
         runtime = import_module("onnxruntime")
@@ -35,8 +37,7 @@ def prepared(engine: str, model: str, threads: int | None) -> Callable[[Any], ob
         options.intra_op_num_threads = threads or 0
         session = runtime.InferenceSession(model, options, providers=["CPUExecutionProvider"], enable_fallback=0)
         return lambda inputs: session.run(None, inputs)
-    if engine in ("numpy", "numba"):
-        providers = ["NumbaExecutionProvider"] if engine == "numba" else []
+    if engine in FAST:
         session = import_module("sonnx.semantics.runtimes.fastpath").Session(model, providers)
         return lambda inputs: session.run(None, inputs)
     loaded = import_module("sonnx.semantics.model.loader").load(model)
@@ -61,11 +62,12 @@ def peak() -> int:
         return size if sys.platform == "darwin" else size * 1024
 
 
-def measured(request: tuple[str, str, Any, int, int, int | None]) -> tuple[object, ...]:
-    """Seconds for loading, seconds for each repetition, peak memory in bytes."""
-    engine, model, inputs, warm, repeat, threads = request
+def measured(request: tuple[str, str, Any, int, int, int | None, Sequence[str]]) -> tuple[object, ...]:
+    """Seconds for loading, seconds for each repetition, peak memory in bytes, the memory of each provider."""
+    engine, model, inputs, warm, repeat, threads, wanted = request
+    providers = [*wanted, *(["NumbaExecutionProvider"] if engine == "numba" else [])]
     started = time.perf_counter()
-    run = prepared(engine, model, threads)
+    run = prepared(engine, model, threads, providers)
     loading = time.perf_counter() - started
     for _ in range(warm):
         run(inputs)
@@ -74,7 +76,12 @@ def measured(request: tuple[str, str, Any, int, int, int | None]) -> tuple[objec
         started = time.perf_counter()
         run(inputs)
         seconds.append(time.perf_counter() - started)
-    return loading, seconds, peak()
+    most = peak()
+    memory: tuple[object, ...] = ()
+    if engine in FAST:
+        loaded = import_module("sonnx.semantics.model.loader").load(model)
+        memory = import_module("sonnx.semantics.runtimes.fastpath.measuring").memory_of(loaded, providers, inputs)
+    return loading, seconds, most, memory
 
 
 def main() -> None:

@@ -13,6 +13,7 @@ from sonnx.semantics.runtimes.fastpath.kernel import Allocate, Compute, Inputs, 
 from sonnx.semantics.runtimes.fastpath.partition import ends_of
 from sonnx.semantics.runtimes.fastpath.provider import (
     ComputeCapability,
+    Declined,
     FusedNodeAndGraph,
     GraphViewer,
     IndexedSubGraph,
@@ -27,11 +28,12 @@ from sonnx.semantics.runtimes.fastpath.sites import by_element, site_of
 
 @dataclass
 class RandomExecutionProvider:
-    """Offers single nodes, walks along edges, sets without any order, and nodes that are to grow."""
+    """Offers single nodes, walks along edges, sets without any order, and nodes to grow; declines some parts."""
 
     seed: int
     name: str
     parts: int = 0
+    declined: int = 0
 
     def get_kernel_registry(self) -> KernelRegistry:
         return numpy_kernels()
@@ -41,9 +43,16 @@ class RandomExecutionProvider:
         supported = [n for n in graph.nodes if numpy_kernels().look_up_kernel(graph.node(n)) is not None]
         return list(_offers(choose, graph, supported)) if supported else ()
 
-    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
-        self.parts += len(fused)
-        return [NodeComputeInfo(compiled(it)) for it in fused]
+    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo | Declined]:
+        made = [self._compiled(it) for it in fused]
+        self.parts += sum(isinstance(it, NodeComputeInfo) for it in made)
+        self.declined += sum(isinstance(it, Declined) for it in made)
+        return made
+
+    def _compiled(self, whole: FusedNodeAndGraph) -> NodeComputeInfo | Declined:
+        if (self.seed + whole.filtered_graph.nodes[0]) % 5 == 0:
+            return Declined("by chance")
+        return NodeComputeInfo(compiled(whole))
 
     def create_allocator(self, info: MemoryInfo) -> Allocate | None:
         return np.empty if self.seed % 2 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
@@ -227,6 +227,12 @@ class Verdict(StrEnum):
 
 
 EXIT: Final = {Verdict.AGREE: 0, Verdict.DIVERGE: 1, Verdict.NOT_COMPARED: 3}
+
+
+def worst(verdicts: Container[Verdict]) -> int:
+    """The exit code for several cases."""
+    ordered = (Verdict.DIVERGE, Verdict.NOT_COMPARED, Verdict.AGREE)
+    return EXIT[next((it for it in ordered if it in verdicts), Verdict.AGREE)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,11 @@ from dataclasses import asdict
 from sonnx.semantics.machine.judging import Judged
 
 from .comparison import CaseComparison, NodeJudged, Side
+from .parts import PartJudged, PartsComparison
 from .rendering import origins
 
 SCHEMA = "sonnx-comparison/1"
+PARTS = "sonnx-parts/1"
 Data = dict[str, "Data"] | list["Data"] | str | int | bool | None
 
 
@@ -24,6 +26,38 @@ def to_json(model: str, engines: Sequence[tuple[str, str]], cases: Sequence[Case
         "cases": [_case(case) for case in cases],
     }
     return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def parts_to_json(model: str, providers: Sequence[str], cases: Sequence[PartsComparison]) -> str:
+    """The comparison of parts. The same comparison gives the same text."""
+    content: Data = {
+        "schema": PARTS,
+        "model": model,
+        "providers": list(providers),
+        "cases": [
+            {
+                "label": case.label,
+                "verdict": case.verdict.value,
+                "reason": case.reason,
+                "stopped": case.stopped,
+                "parts": [_part(it) for it in case.parts],
+            }
+            for case in cases
+        ],
+    }
+    return json.dumps(content, indent=1, sort_keys=True, allow_nan=False) + "\n"
+
+
+def _part(it: PartJudged) -> Data:
+    return {
+        "provider": it.part.provider,
+        "runs": it.part.runs,
+        "nodes": list(it.part.nodes),
+        "own": [{"tensor": name, **judged_data(judged)} for name, judged in it.own],
+        "failure": it.failure,
+        "inherited": None if it.inherited is None else judged_data(it.inherited),
+        "together": None if it.together is None else judged_data(it.together),
+    }
 
 
 def judged_data(judged: Judged) -> dict[str, Data]:

@@ -18,6 +18,7 @@ from sonnx.semantics.operators.symbolic.values import Undefined
 from sonnx.spec.terminal import inert, print_line
 
 from .comparison import CaseComparison, NodeJudged, Side, Verdict
+from .parts import PartJudged, PartsComparison, name_of
 
 # ---- Origins of an element ----------------------------------------------------------------------
 
@@ -194,3 +195,76 @@ def _far(judged: Judged) -> str:
     by = "" if judged.ulps is None else f", by up to {judged.ulps} ULP"
     first = "" if judged.first is None else f"; first {element_text(judged.first, ratio=False)}"
     return f"{differ} of {judged.elements} elements differ{by}{inert(first)}"
+
+
+# ---- Parts --------------------------------------------------------------------------------------
+
+
+LISTED: Final = 40
+"""The most parts that are listed for each case."""
+
+
+def write_parts(
+    console: Console, name: str, model: Model, providers: Sequence[str], cases: Iterable[PartsComparison]
+) -> None:
+    """Prints a comparison of parts. providers: their names, in the order of preference."""
+    print_line(console, f"model      {inert(name)} ({len(model.nodes)} nodes)")
+    print_line(console, f"providers  {inert(', '.join(providers))}")
+    for case in cases:
+        console.print()
+        verdict = (case.verdict.value, STYLES[case.verdict])
+        print_line(console, Text.assemble((f"{inert(case.label)}: ", "bold"), verdict))
+        print_line(console, f"  {inert(case.reason)}")
+        if case.parts:
+            console.print(_parts_table(case.parts[:LISTED]))
+        if len(case.parts) > LISTED:
+            print_line(console, f"  and {len(case.parts) - LISTED} more; --format json has all")
+        if case.first is not None:
+            _first_part(console, case.parts, case.first)
+        if case.stopped:
+            print_line(console, f"  the run by the providers ends early: {inert(case.stopped)}")
+
+
+def _parts_table(parts: Iterable[PartJudged]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("  part", overflow="fold")
+    for heading in ("nodes", "exact", "within", "freedom", "undecided", "outside", "ULP", "inherited", "together"):
+        table.add_column(heading, justify="right")
+    for it in parts:
+        own = [judged for _, judged in it.own]
+        names = ("exact", "within", "free", "undecided", "outside")
+        counts = ["-"] * 5 if it.failure else [str(sum(getattr(judged, name) for judged in own)) for name in names]
+        table.add_row(
+            f"  {inert(it.part.provider.removesuffix('ExecutionProvider'))} {inert(it.part.ends)}",
+            str(len(it.part.nodes)),
+            *counts,
+            _distance(own),
+            *(_distance([] if judged is None else [judged]) for judged in (it.inherited, it.together)),
+        )
+    return table
+
+
+def _distance(judged: Iterable[Judged]) -> str:
+    """The greatest distance in ULP, or what else is to be said of it."""
+    rows = list(judged)
+    if any(it.note for it in rows):
+        return "other"
+    differ = any(it.exact < it.elements for it in rows)
+    far = max((it.ulps for it in rows if it.ulps), default=None)
+    return "" if not rows else str(far) if far is not None else "differ" if differ else "0"
+
+
+def _first_part(console: Console, parts: Sequence[PartJudged], first: PartJudged) -> None:
+    if first.outside is None:
+        return
+    tensor, judged = first.outside
+    print_line(console, f"  first wrong part: {inert(name_of(first.part))}, tensor {inert(tensor)}")
+    if judged.note:
+        print_line(console, f"    {inert(judged.note)}")
+    if judged.first is not None:
+        print_line(console, f"    {inert(element_text(judged.first))}")
+    if judged.worst is not None and judged.worst != judged.first:
+        print_line(console, f"    worst {inert(element_text(judged.worst))}")
+    counted = sum(it.outside is not None for it in parts)
+    if counted > 1:
+        print_line(console, f"    {counted} parts are wrong")

@@ -5,6 +5,11 @@ path, options) for the model that the optimizers make and which of them ran; ("n
 its rules. Answers: ("ok", what), ("failed", kind, message). Values are as `remote.plain` writes them. Every element
 type goes through the bytes of an OrtValue, so that types which the Python interface of onnxruntime has no arrays for
 can be run too.
+
+Tensors may lie in a file that both processes map: ("share", descriptor) names it, ("apply", number, feeds) runs with
+("placed", element, shape, place, size) among its values, and tells element type, shape and size of each tensor that it
+makes, ("take", places) copies these into the file. ("kinds", number) asks for the types of the outputs, ("peak",) for
+the peak memory.
 """
 
 from __future__ import annotations
@@ -17,6 +22,7 @@ import sys
 import tempfile
 from contextlib import contextmanager
 from importlib import import_module
+from mmap import mmap
 from typing import Any
 
 if __name__ == "__main__":
@@ -86,6 +92,11 @@ def ort_value(ort: Any, value: Any) -> Any:
     _, element, shape, content = value
     if element in NATIVE or element == "string":
         return ort.OrtValue.ortvalue_from_numpy(array(value))
+    return raw_value(ort, element, shape, content)
+
+
+def raw_value(ort: Any, element: str, shape: Any, content: Any) -> Any:
+    """A tensor as an OrtValue, of a type that NumPy may lack. content: its bytes."""
     inner = ort.capi.onnxruntime_pybind11_state.OrtValue
     device = ort.capi.onnxruntime_pybind11_state.OrtDevice
     place = device(device.cpu(), device.default_memory(), 0)
@@ -121,12 +132,18 @@ def plain_ort(value: Any) -> Any:
     element = NAMES.get(value.element_type(), "")
     if element in NATIVE or element == "string":
         return plain(value.numpy())
-    shape = list(value.shape())
-    count = 1
-    for size in shape:
-        count *= size
-    size = (count * BITS.get(element, 8) + 7) // 8
+    shape, size = list(value.shape()), size_of(value)
     return ("tensor", element, shape, ctypes.string_at(value.data_ptr(), size) if size else b"")
+
+
+def size_of(value: Any) -> int:
+    """The bytes of an OrtValue that is a tensor of numbers."""
+    element = NAMES.get(value.element_type(), "")
+    bits = 8 * np.dtype(NATIVE[element]).itemsize if element in NATIVE else BITS.get(element, 8)
+    count = 1
+    for size in value.shape():
+        count *= size
+    return (count * bits + 7) // 8
 
 
 # ---- Sessions ---------------------------------------------------------------------------------
@@ -170,8 +187,7 @@ def open_session(ort: Any, content: Any, options: dict[str, str], chosen: Any = 
 def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
     """The outputs by name."""
     stated = [(it.name, it.type) for it in session.get_outputs()]
-    tensors = all(value[0] == "tensor" and value[1] != "string" for _, value in feeds)
-    tensors = tensors and all(it.type.startswith("tensor(") for it in session.get_outputs())
+    tensors = all(value[0] == "tensor" and value[1] != "string" for _, value in feeds) and gives_tensors(session)
     try:
         if tensors:
             given = {name: ort_value(ort, value) for name, value in feeds}
@@ -181,8 +197,20 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         raise
     except Exception as error:
         raise Refused("binding", f"{type(error).__name__}: {error}") from None
+    results = executed(lambda: session.run_with_ort_values(None, given) if tensors else session.run(None, given))
+    paired = zip(stated, results)  # noqa: B905 - any Python
+    return [(name, plain_ort(it) if tensors else plain(it, kind)) for (name, kind), it in paired]
+
+
+def gives_tensors(session: Any) -> bool:
+    """True where all outputs of a session are tensors."""
+    return all(it.type.startswith("tensor(") for it in session.get_outputs())
+
+
+def executed(call: Any) -> Any:
+    """What a call of onnxruntime gives. Raises Refused, with the kind, where it fails."""
     try:
-        results = session.run_with_ort_values(None, given) if tensors else session.run(None, given)
+        return call()
     except Exception as error:
         text = f"{type(error).__name__}: {error}"
         bound = re.search(
@@ -190,8 +218,68 @@ def run_session(ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
         )
         unsupported = type(error).__name__ == "NotImplemented" or "NOT_IMPLEMENTED" in text
         raise Refused("binding" if bound else "unsupported" if unsupported else "error", text) from None
-    paired = zip(stated, results)  # noqa: B905 - any Python
-    return [(name, plain_ort(it) if tensors else plain(it, kind)) for (name, kind), it in paired]
+
+
+def number_values(ort: Any, session: Any, given: dict[str, Any]) -> list[Any]:
+    """The outputs of a session, whose outputs are all tensors, as OrtValues."""
+    results: list[Any] = executed(lambda: session.run_with_ort_values(None, given))
+    return results
+
+
+class Space:
+    """A file that the parent maps too, and the results that wait to be copied there."""
+
+    def __init__(self) -> None:
+        self.file = -1
+        self.memory: Any = b""
+        self.waiting: list[Any] = []
+
+    def address(self, place: int, size: int) -> int:
+        """The address of bytes of the file, which grows."""
+        if place + size > len(self.memory):
+            self.memory = mmap(self.file, os.fstat(self.file).st_size)
+        return ctypes.addressof(ctypes.c_char.from_buffer(self.memory, place))
+
+    def given(self, ort: Any, value: Any) -> Any:
+        """A value of a request as an OrtValue; one that lies in the file is read there where it can be."""
+        if value[0] != "placed":
+            return ort_value(ort, value)
+        _, element, shape, place, size = value
+        if element in NATIVE:
+            self.address(place, size)
+            count = size // np.dtype(NATIVE[element]).itemsize
+            return ort.OrtValue.ortvalue_from_numpy(
+                np.frombuffer(self.memory, NATIVE[element], count, place).reshape(shape)
+            )
+        return raw_value(ort, element, shape, ctypes.string_at(self.address(place, size), size))
+
+    def apply(self, ort: Any, session: Any, feeds: list[Any]) -> list[Any]:
+        """What is to be told of the outputs, which are all tensors: those that the file can hold as they are wait."""
+        self.waiting = []
+        results = number_values(ort, session, {name: self.given(ort, value) for name, value in feeds})
+        told: list[Any] = []
+        for it in results:
+            element = NAMES.get(it.element_type(), "")
+            if element == "string" or BITS.get(element, 8) < 8:
+                told.append(plain_ort(it))
+            else:
+                told.append(("made", element, list(it.shape()), size_of(it)))
+                self.waiting.append(it)
+        return told
+
+    def take(self, places: list[int]) -> None:
+        """Copies the results that wait."""
+        for it, place in zip(self.waiting, places):  # noqa: B905 - any Python
+            size = size_of(it)
+            if size:
+                ctypes.memmove(self.address(place, size), it.data_ptr(), size)
+        self.waiting = []
+
+
+def peak() -> int:
+    """The peak memory of this process in bytes."""
+    with open("/proc/self/status", encoding="ascii") as file:  # noqa: PTH123
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith("VmHWM:"))
 
 
 # ---- Optimizers -------------------------------------------------------------------------------
@@ -300,12 +388,23 @@ def main() -> None:
     ort: Any = import_module("onnxruntime")
     ort.set_default_logger_severity(4)
     sessions: dict[int, Any] = {}
+    space = Space()
 
     def respond(request: Any) -> Any:
         if request[0] == "open":
             sessions[request[1]] = open_session(ort, request[2], dict(request[3]))
         elif request[0] == "run":
             return run_session(ort, sessions[request[1]], request[2])
+        elif request[0] == "share":
+            space.file = request[1]
+        elif request[0] == "apply":
+            return space.apply(ort, sessions[request[1]], request[2])
+        elif request[0] == "take":
+            space.take(request[1])
+        elif request[0] == "kinds":
+            return [it.type for it in sessions[request[1]].get_outputs()]
+        elif request[0] == "peak":
+            return peak()
         elif request[0] == "optimize":
             return optimize(ort, request[1], dict(request[2]))
         elif request[0] == "names":

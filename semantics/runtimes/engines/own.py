@@ -20,6 +20,7 @@ from .sources import model_of
 
 if TYPE_CHECKING:
     from ..fastpath import Session
+    from ..fastpath.provider import ExecutionProvider
 
 SECONDS = 300.0
 """The seconds that a run of the machine may take."""
@@ -72,8 +73,10 @@ class MachineSession:
 
 def _failed(error: Exception) -> Failure:
     """The outcome that an exception means for whoever asked an engine."""
-    from ..fastpath.kernel import KernelError
+    from ..fastpath.kernel import Interrupted, KernelError
 
+    if isinstance(error.__cause__, Interrupted):
+        return Failure(Kind.CRASH, str(error))
     kinds = ((KernelError, Kind.OUTSIDE), (Unsupported, Kind.UNSUPPORTED), (ModelError, Kind.INVALID))
     kind = next((kind for raised, kind in kinds if isinstance(error, raised)), None)
     return Failure(Kind.ERROR, f"{type(error).__name__}: {error}") if kind is None else Failure(kind, str(error))
@@ -127,18 +130,25 @@ class NumpySession:
             return _failed(error)
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not None}
 
+    def counts(self) -> Mapping[str, tuple[int, int]]:
+        """How many nodes each provider runs, and the session where there are such, in how many parts."""
+        from ..fastpath.explanation import SESSION, counted
+
+        counts = counted(self.prepared.partitioning, self.prepared.get_providers())
+        return {by: numbers for by, numbers in counts.items() if numbers[1] or by != SESSION}
+
     def close(self) -> None:
         """Holds nothing that the collector does not give back."""
 
 
 @dataclass(frozen=True, slots=True)
 class Numpy:
-    """The fast path. kernels: of operators of one's own, by name (`fastpath.own_kernels`). providers: the names of
-    those that are asked before NumPy's."""
+    """The fast path. kernels: of operators of one's own, by name (`fastpath.own_kernels`). providers: those that are
+    asked before NumPy's."""
 
     name: str = "numpy"
     kernels: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    providers: tuple[str, ...] = ()
+    providers: tuple[str | ExecutionProvider, ...] = ()
 
     @property
     def version(self) -> str:
@@ -151,7 +161,9 @@ class Numpy:
 
         try:
             model = model_of(source)
-            prepared = Session(model, [*self.providers, NumpyExecutionProvider(kernels_with(self.kernels))])
+            given = any(isinstance(it, NumpyExecutionProvider) for it in self.providers)
+            last = [] if given else [NumpyExecutionProvider(kernels_with(self.kernels))]
+            prepared = Session(model, [*self.providers, *last])
         except Exception as error:  # whatever a kernel raises is an outcome to report
             return _failed(error)
         return NumpySession(prepared, tuple(model.tensors[t].name for t in model.graphs[0].outputs))

@@ -1,8 +1,9 @@
 """Which engines there are: those that entry points of the group `sonnx.engines` name, any backend by its module, and
-the fast path with kernels of one's own by their file."""
+the fast path with kernels of one's own by their file, or with an execution provider."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -19,6 +20,9 @@ BACKEND: Final = "backend:"
 KERNELS: Final = "numpy:"
 """Before the path of a Python file with kernels for operators of one's own, as in `numpy:kernels.py`."""
 
+PROVIDER: Final = "provider:"
+"""Before an execution provider with its options, as in `provider:onnxruntime:process=own`."""
+
 
 def names() -> tuple[str, ...]:
     """The engines that entry points name, sorted."""
@@ -32,6 +36,8 @@ def engine(name: str) -> Engine:
         from .own import Numpy
 
         return Numpy(name, kernels_of_file(Path(name.removeprefix(KERNELS))))
+    if name.startswith(PROVIDER):
+        return with_providers((name.removeprefix(PROVIDER),), name)
     if name.startswith(BACKEND):
         from .python_engine import backend
 
@@ -47,6 +53,14 @@ def engine(name: str) -> Engine:
     except (ImportError, AttributeError) as error:
         raise ModelError(f"the engine {quote(name)} cannot be loaded ({error}): install what it needs") from None
     return made
+
+
+def with_providers(wanted: Sequence[str], name: str = "the fast path") -> Engine:
+    """The fast path with execution providers. Raises ModelError for a name or an option that there is not."""
+    from ..fastpath.providers import chosen_providers
+    from .own import Numpy
+
+    return Numpy(name, providers=chosen_providers(wanted))
 
 
 def started(name: str) -> Engine:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import pickle
+import signal
 import subprocess
 import tempfile
 import threading
@@ -86,11 +87,12 @@ _TRACEBACK: Final = "Traceback (most recent call last)"
 class Worker:
     """A process, started when it is first asked and again after it died. command: how to start it.
 
-    generation: how often it was started; what an earlier one knew is gone.
+    descriptors: open files that it inherits. generation: how often it was started; what an earlier one knew is gone.
     """
 
     command: Sequence[str]
     start_seconds: float = 120.0
+    descriptors: Sequence[int] = ()
     generation: int = 0
     version: str = ""
     _process: subprocess.Popen[bytes] | None = None
@@ -127,6 +129,7 @@ class Worker:
                 stdout=subprocess.PIPE,
                 stderr=self._noise,
                 cwd=self._folder.name,
+                pass_fds=self.descriptors,
             )
         except OSError as error:
             return Failure(Kind.ERROR, f"the worker does not start: {error}")
@@ -159,7 +162,7 @@ class Worker:
             code = process.wait()
             if late.is_set():
                 return Failure(Kind.TIMEOUT, f"stopped after {seconds:g} s")
-            how = f"signal {-code}" if code < 0 else f"exit code {code}"
+            how = _signal(-code) if code < 0 else f"exit code {code}"
             said = self._said()
             return Failure(Kind.CRASH, f"the process ended with {how}{f': {said}' if said else ''}")
         finally:
@@ -192,6 +195,11 @@ class Worker:
             self._folder = None
 
 
+def _signal(number: int) -> str:
+    name = next((it.name for it in signal.Signals if it == number), "")
+    return f"signal {number}{name and f' ({name})'}"
+
+
 # ---- Sessions -------------------------------------------------------------------------------------
 
 Options = tuple[tuple[str, str], ...]
@@ -204,7 +212,7 @@ SECONDS: Final = 300.0
 class RemoteEngine:
     """An engine whose code runs in a worker. options: what the worker is told with each model.
 
-    missing: why there is no such engine here, "" where there is one.
+    missing: why there is no such engine here, "" where there is one. descriptors: open files that the worker inherits.
     """
 
     name: str
@@ -212,11 +220,12 @@ class RemoteEngine:
     options: Options = ()
     seconds: float = SECONDS
     missing: str = ""
+    descriptors: Sequence[int] = ()
     worker: Worker = field(init=False)
     _last: int = 0
 
     def __post_init__(self) -> None:
-        self.worker = Worker(self.command)
+        self.worker = Worker(self.command, descriptors=self.descriptors)
         atexit.register(self.worker.stop)
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from sonnx.spec.terminal import one_line
 
 from ...errors import InternalError, ModelError, Unsupported
 from ...model.values import Map, Optional, Value
@@ -93,7 +94,7 @@ def failure(where: str, error: Exception) -> Exception:
         case RunError() | Unsupported() | ModelError() | InternalError():
             return error
         case KernelError():
-            return RunError(where, str(error))
+            return RunError(where, one_line(str(error)))
         case MemoryError():
             return RunError(where, "it needs more memory than there is")
         case _:

@@ -10,7 +10,7 @@ from ...model.graph import Model, NodeId
 from ...operators.application import Program
 from .partition import Assignment, Partitioning, asked, capabilities
 from .preparation import compiled_main
-from .provider import ExecutionProvider, GraphViewer
+from .provider import ExecutionProvider, GraphViewer, why_not
 from .providers import chosen_providers
 
 SESSION: Final = "the session"
@@ -38,11 +38,16 @@ class Explained:
     @property
     def counts(self) -> Mapping[str, tuple[int, int]]:
         """For each provider, and last the session, how many nodes it runs in how many parts."""
-        counts = dict.fromkeys((*self.providers, SESSION), (0, 0))
-        for it in self.partitioning.assignments:
-            nodes, parts = counts[it.provider or SESSION]
-            counts[it.provider or SESSION] = (nodes + len(it.nodes), parts + 1)
-        return counts
+        return counted(self.partitioning, self.providers)
+
+
+def counted(partitioning: Partitioning, providers: Sequence[str]) -> Mapping[str, tuple[int, int]]:
+    """For each provider, and last the session, how many nodes it runs in how many parts."""
+    counts = dict.fromkeys((*providers, SESSION), (0, 0))
+    for it in partitioning.assignments:
+        nodes, parts = counts[it.provider or SESSION]
+        counts[it.provider or SESSION] = (nodes + len(it.nodes), parts + 1)
+    return counts
 
 
 def explained(model: Model, wanted: Sequence[str | ExecutionProvider]) -> Explained:
@@ -61,8 +66,10 @@ def explained(model: Model, wanted: Sequence[str | ExecutionProvider]) -> Explai
     others: dict[NodeId, tuple[Standing, ...]] = {}
     for viewer in viewers:
         for n in viewer.nodes:
-            rest = (it for it in names if it != runs[n].provider)
-            others[n] = tuple(Standing(it, _why_not(n, it, names, runs[n], refused, wishes[it])) for it in rest)
+            rest = (it for it in providers if it.name != runs[n].provider)
+            others[n] = tuple(
+                Standing(it.name, _why_not(n, it, viewer, names, runs[n], refused, wishes[it.name])) for it in rest
+            )
     return Explained(model, names, partitioning, others)
 
 
@@ -75,16 +82,19 @@ def _wishes(provider: ExecutionProvider, viewers: Sequence[GraphViewer]) -> Mapp
 
 def _why_not(
     n: NodeId,
-    provider: str,
+    asked_: ExecutionProvider,
+    viewer: GraphViewer,
     names: Sequence[str],
     by: Assignment,
     refused: Mapping[tuple[str, NodeId], str],
     wishes: Mapping[NodeId, str],
 ) -> str:
+    provider = asked_.name
     if (provider, n) in refused:
         return f"its offer is refused: {refused[provider, n]}"
     if n not in wishes:
-        return "it does not offer to run the node"
+        said = why_not(asked_, viewer, n)
+        return f"it does not offer to run the node{said and f': {said}'}"
     reason = f" ({wishes[n]})" if wishes[n] else ""
     if names.index(by.provider) < names.index(provider):
         return f"it would run the node{reason}, and {by.provider} is preferred"

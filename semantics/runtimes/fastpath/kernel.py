@@ -32,6 +32,10 @@ class KernelError(Exception):
     """The operator is not defined on these inputs; the message says which requirement fails."""
 
 
+class Interrupted(KernelError):  # noqa: N818 - it says nothing of the operator
+    """What computes ended, or was stopped: nothing is said of the operator on these inputs."""
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """The facts of one node that are known when a session is prepared.

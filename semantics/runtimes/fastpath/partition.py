@@ -23,6 +23,7 @@ from ...operators.application import Program
 from .growing import grown
 from .provider import (
     ComputeCapability,
+    Declined,
     ExecutionProvider,
     FusedNodeAndGraph,
     GraphViewer,
@@ -88,32 +89,44 @@ def partitioned(
     units: dict[NodeId, Unit] = {}
     refusals: list[Refusal] = []
     for provider in providers:
-        if len(units) == len(viewer.nodes):
-            break
-        taken: list[ComputeCapability] = []
-        registry = asked(provider, "get_kernel_registry", provider.get_kernel_registry)
-        claimed = {n: Claim(unit.nodes, unit.provider.name) for n, unit in units.items()}
-        free = replace(viewer, nodes=tuple(n for n in viewer.nodes if n not in units))
-        for offer in _single(viewer, provider, claimed, capabilities(provider, free, registry)):
-            nodes, meta = offer.sub_graph.nodes, offer.sub_graph.meta_def
-            if meta is None and len(nodes) == 1 and nodes[0] in claimed:
-                continue  # it has the node in something that it wanted more: nothing to explain
-            why = _objection(viewer, claimed, nodes, meta)
-            if (
-                not why
-                and meta is None
-                and (registry is None or registry.look_up_kernel(viewer.node(nodes[0])) is None)
-            ):
-                why = "its registry has no kernel for the node"
-            if why:
-                refusals.append(Refusal(viewer.graph, nodes, provider.name, why))
-                continue
-            claimed.update(dict.fromkeys(nodes, Claim(nodes, provider.name)))
-            taken.append(offer)
-        for unit in _units(viewer, provider, taken):
-            units.update(dict.fromkeys(unit.nodes, unit))
+        declined: dict[NodeId, Refusal] = {}
+        while len(units) + len(declined) < len(viewer.nodes):
+            open_ = replace(viewer, nodes=tuple(n for n in viewer.nodes if n not in declined))
+            taken, refused = _decided(open_, provider, units)
+            made = tuple(_units(viewer, provider, taken))
+            new = [it for it in made if isinstance(it, Refusal)]
+            declined.update((n, it) for it in new for n in it.nodes)
+            if not new:
+                refusals += refused
+                units.update((n, it) for it in made if isinstance(it, Unit) for n in it.nodes)
+                break
+        refusals += {id(it): it for it in declined.values()}.values()
     _check_covered(viewer, units)
     return tuple({id(units[n]): units[n] for n in viewer.nodes}.values()), tuple(refusals)
+
+
+def _decided(
+    viewer: GraphViewer, provider: ExecutionProvider, units: Mapping[NodeId, Unit]
+) -> tuple[list[ComputeCapability], list[Refusal]]:
+    """The offers of a provider that are taken, and those that are not. units: of the providers before it."""
+    taken: list[ComputeCapability] = []
+    refusals: list[Refusal] = []
+    registry = asked(provider, "get_kernel_registry", provider.get_kernel_registry)
+    claimed = {n: Claim(unit.nodes, unit.provider.name) for n, unit in units.items()}
+    free = replace(viewer, nodes=tuple(n for n in viewer.nodes if n not in units))
+    for offer in _single(viewer, provider, claimed, capabilities(provider, free, registry)):
+        nodes, meta = offer.sub_graph.nodes, offer.sub_graph.meta_def
+        if meta is None and len(nodes) == 1 and nodes[0] in claimed:
+            continue  # it has the node in something that it wanted more: nothing to explain
+        why = _objection(viewer, claimed, nodes, meta)
+        if not why and meta is None and (registry is None or registry.look_up_kernel(viewer.node(nodes[0])) is None):
+            why = "its registry has no kernel for the node"
+        if why:
+            refusals.append(Refusal(viewer.graph, nodes, provider.name, why))
+            continue
+        claimed.update(dict.fromkeys(nodes, Claim(nodes, provider.name)))
+        taken.append(offer)
+    return taken, refusals
 
 
 # ---- Providers --------------------------------------------------------------------------------
@@ -287,7 +300,9 @@ def path_text(viewer: GraphViewer, way: Way) -> str:
 # ---- Units ------------------------------------------------------------------------------------
 
 
-def _units(viewer: GraphViewer, provider: ExecutionProvider, taken: Sequence[ComputeCapability]) -> Iterable[Unit]:
+def _units(
+    viewer: GraphViewer, provider: ExecutionProvider, taken: Sequence[ComputeCapability]
+) -> Iterator[Unit | Refusal]:
     place = {n: i for i, n in enumerate(viewer.nodes)}
     fused = [
         FusedNodeAndGraph(
@@ -303,13 +318,16 @@ def _units(viewer: GraphViewer, provider: ExecutionProvider, taken: Sequence[Com
     if len(infos) != len(fused):
         raise ModelError(f"{provider.name} was given {len(fused)} subgraphs and compiled {len(infos)}")
     for it in infos:
-        if not isinstance(it, NodeComputeInfo):
+        if not isinstance(it, NodeComputeInfo | Declined):
             raise ModelError(f"{provider.name} gives {type(it).__name__} in compile, which is no NodeComputeInfo")
     compiled = iter(zip(fused, infos, strict=True))
     for offer in taken:
         if offer.sub_graph.meta_def is not None:
             whole, info = next(compiled)
             meta, nodes = whole.meta_def, whole.filtered_graph.nodes
+            if isinstance(info, Declined):
+                yield Refusal(viewer.graph, nodes, provider.name, info.why)
+                continue
             why = offer.why or f"{len(nodes)} nodes fused"
             said = Assignment(viewer.graph, nodes, provider.name, meta.name, why)
             yield Unit(nodes, meta.inputs, meta.outputs, provider, info, said)

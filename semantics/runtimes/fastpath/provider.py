@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from ...model.graph import GraphId, Node, NodeId, TensorId
 from ...model.values import Value
@@ -109,6 +109,13 @@ class NodeComputeInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Declined:
+    """A subgraph that a provider does not compile after all, and why. It is asked again, without these nodes."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryInfo:
     """The memory that an allocator is for."""
 
@@ -143,7 +150,7 @@ class ExecutionProvider(Protocol):
     def get_capability(self, graph: GraphViewer, kernel_lookup: KernelRegistry | None) -> Sequence[ComputeCapability]:
         """The nodes that it can run of a graph, most wanted first. kernel_lookup: its own registry."""
 
-    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo]:
+    def compile(self, fused: Sequence[FusedNodeAndGraph]) -> Sequence[NodeComputeInfo | Declined]:
         """The functions for the fused nodes that it was given, in the same order."""
 
     def create_allocator(self, info: MemoryInfo) -> Allocate | None:
@@ -154,3 +161,16 @@ class ExecutionProvider(Protocol):
 
     def on_run_end(self, options: RunOptions) -> None:
         """A run of a session has ended, well or not."""
+
+
+@runtime_checkable
+class Explaining(Protocol):
+    """A provider that can say why it does not offer a node."""
+
+    def why_not(self, graph: GraphViewer, n: NodeIndex) -> str:
+        """The reason, "" where there is nothing to say."""
+
+
+def why_not(provider: ExecutionProvider, graph: GraphViewer, n: NodeIndex) -> str:
+    """Why a provider does not offer a node, "" where it does not say."""
+    return provider.why_not(graph, n) if isinstance(provider, Explaining) else ""

@@ -50,7 +50,8 @@ def test_a_benchmark_is_a_table_with_the_ratio_to_the_first_engine(
     assert (code, err) == (0, "")
     lines = [line.split() for line in out.splitlines()]
     assert lines[0] == ["engine", "median", "min", "loading", "peak", "memory", "ratio"]
-    assert [line[0] for line in lines[1:]] == ["numpy", "machine"]
+    assert [line[0] for line in lines[1:3]] == ["numpy", "machine"]
+    assert out.splitlines()[3:] == ["numpy: NumpyExecutionProvider, 2 nodes in 2 parts, tensors 20 B"]
     assert lines[1][-1] == "1.00" and float(lines[2][-1]) > 1
 
 
@@ -62,6 +63,21 @@ def test_a_benchmark_as_json_has_every_time(net: Path, capsys: pytest.CaptureFix
     (row,) = found["engines"]
     assert len(row["seconds"]) == 4 and row["min_seconds"] == min(row["seconds"]) <= row["median_seconds"]
     assert row["engine"] == "numpy" and row["failure"] is None and row["ratio"] == 1 and row["peak_bytes"] > 1 << 20
+
+
+def test_a_row_of_providers_says_what_each_runs_and_the_tensors_that_it_had(
+    net: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ("--provider", "machine:only=Relu", "--size", "N=8", "--repeat", 1, "--format", "json")
+    code, out, _ = called(capsys, "bench", net, *asked)
+    (row,) = json.loads(out)["engines"]
+    assert (code, row["engine"]) == (0, "machine:only=Relu + numpy")
+    assert row["providers"] == [
+        {"provider": "MachineExecutionProvider", "nodes": 1, "parts": 1, "tensor_bytes": 64, "process_bytes": 0},
+        {"provider": "NumpyExecutionProvider", "nodes": 1, "parts": 1, "tensor_bytes": 96, "process_bytes": 0},
+    ]
+    code, _, err = called(capsys, "bench", net, "--provider", "machin")
+    assert code == 2 and "did you mean MachineExecutionProvider?" in err
 
 
 def test_an_engine_that_fails_has_no_figures_and_says_why(odd: Path, capsys: pytest.CaptureFixture[str]) -> None:

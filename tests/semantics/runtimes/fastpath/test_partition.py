@@ -14,6 +14,7 @@ from sonnx.semantics.runtimes.fastpath import RunError, Session, providers
 from sonnx.semantics.runtimes.fastpath.kernel import KernelError
 from sonnx.semantics.runtimes.fastpath.provider import (
     ComputeCapability,
+    Declined,
     GraphViewer,
     IndexedSubGraph,
     MetaDef,
@@ -190,6 +191,31 @@ NO_SET = "it is not a set of nodes of the graph that are to be run"
 )  # fmt: skip
 def test_an_offer_that_cannot_be_run_is_refused_with_the_reason(offer: Any, why: str) -> None:
     assert [it[2] for it in refusals(lambda viewer: [offer(viewer)])] == [why]
+
+
+def test_a_part_that_is_declined_counts_as_never_offered_and_the_reason_is_kept() -> None:
+    asked: list[tuple[int, ...]] = []
+
+    def offers(viewer: GraphViewer) -> list[ComputeCapability]:
+        asked.append(viewer.nodes)
+        wanted = [together(viewer, 0, 1), together(viewer, 1, 2, 3), together(viewer, 4)]
+        return [it for it in wanted if set(it.sub_graph.nodes) <= set(viewer.nodes)]
+
+    toy = Toy(offers, lambda x: (np.maximum(x, 0),))
+    whole = toy.compile
+
+    def compile_(fused: Any) -> Any:
+        made = zip(fused, whole(fused), strict=True)
+        return [Declined("it is too new") if it.filtered_graph.nodes == (0, 1) else info for it, info in made]
+
+    toy.compile = compile_  # type: ignore[method-assign]
+    found = Session(layers(), [toy, provider()])
+    assert asked == [(0, 1, 2, 3, 4), (2, 3, 4)]
+    assert [it.nodes for it in found.partitioning.assignments if it.provider == toy.name] == [(4,)]
+    assert [(it.nodes, it.why) for it in found.partitioning.refusals] == [((0, 1), "it is too new")]
+    w = np.array([[1, 2], [3, -4]], np.float32)
+    (y,) = found.run(None, {"x": ROW})
+    assert np.array_equal(y, np.maximum(-(np.maximum(ROW @ w, 0) @ w), 0))  # type: ignore[arg-type]
 
 
 # ---- Failures ---------------------------------------------------------------------------------

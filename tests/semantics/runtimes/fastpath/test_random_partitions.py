@@ -68,7 +68,7 @@ def check_cut(model: Model, made: Partitioning) -> None:
 
 @pytest.mark.parametrize("numbers", seeds(20_000, 60))
 def test_a_run_by_parts_is_the_whole_run(numbers: range) -> None:
-    parts = refused = compared = 0
+    parts = refused = compared = declined = 0
     for seed in numbers:
         case = drawn(seed)
         if case is None:
@@ -83,7 +83,9 @@ def test_a_run_by_parts_is_the_whole_run(numbers: range) -> None:
         check_cut(model, cut.partitioning)
         assert outcome(cut, given) == outcome(whole, given), seed
         parts += sum(it.parts for it in providers)
+        declined += sum(it.declined for it in providers)
         refused += len(cut.partitioning.refusals)
         compared += 1
-    assert compared > len(numbers) // 2 and parts > compared // 2 and refused
-    sys.stdout.write(f"{compared} models, {parts} parts that were compiled, {refused} offers refused\n")
+    assert compared > len(numbers) // 2 and parts > compared // 2 and refused and declined
+    counts = f"{parts} parts that were compiled, {declined} declined, {refused} offers refused"
+    sys.stdout.write(f"{compared} models, {counts}\n")

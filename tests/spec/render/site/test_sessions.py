@@ -34,6 +34,14 @@ SHOWN = {
         'catch: /35:Conv("n35") writes /"r35"[0, 2, 0, 0] = ',
         '"fire6/expand1x1_w_0"[2, 5, 0, 0] * "r34"[0, 5, 0, 0]',
     ),
+    "Providers": (
+        "MachineExecutionProvider\nNumbaExecutionProvider\nOnnxruntimeExecutionProvider\nNumpyExecutionProvider",
+        "MachineExecutionProvider  Softmax-13  /1:Softmax  the operator's text",
+        "run by the fast path",
+        "every part within what the specification allows",
+        "HastyExecutionProvider, Hasty_2 (/2:MatMul to /3:Tanh), tensor",
+        "(exit code 1)",
+    ),
     "Write an execution provider": (
         "1  SlidingExecutionProvider: 3 nodes in 2 parts",
         "Sliding_0   /0:Neg, /1:com.example::Smooth  it slides windows",
