@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from functools import cache
@@ -191,15 +192,22 @@ class Ahead:
 def ahead() -> Ahead:
     """The content of the file made when the package was built; nothing where there is none or other modules made it."""
     try:
-        header, payload = (ROOT / NAME).read_bytes().split(b"\n", 1)
-        modules, listed, cores = json.loads(header)
+        with (ROOT / NAME).open("rb") as file:
+            header = file.readline()
+            modules, listed, cores = json.loads(header)
+            if modules != modules_digest():
+                return Ahead({})
+            # What is asked for is read then: few declarations of the many are. The number stays open, so that it is
+            # this file that is read whatever has its name later.
+            number = os.dup(file.fileno()) if hasattr(os, "pread") else None
+            payload = b"" if number is not None else file.read()
     except (OSError, ValueError):
-        return Ahead({})
-    if modules != modules_digest():
         return Ahead({})
 
     def at(start: int, end: int) -> Any:
-        return decode(json.loads(payload[start:end]))
+        if number is None:
+            return decode(json.loads(payload[start:end]))
+        return decode(json.loads(os.pread(number, end - start, len(header) + start)))
 
     def reading(places: Sequence[int]) -> Callable[[int], Written]:
         return cache(lambda position: cast("Written", at(places[position], places[position + 1])))
@@ -254,8 +262,9 @@ def write(texts: Mapping[str, str], folder: Path) -> Path:
     located = {key: put(value) for key, value in cores.items()}
     header = json.dumps([modules_digest(), listed, located], separators=(",", ":")).encode()
     path = folder / NAME
-    path.write_bytes(b"\n".join((header, bytes(payload))))
-    return path
+    new = path.with_suffix(".new")  # a process that reads the old file goes on with it
+    new.write_bytes(b"\n".join((header, bytes(payload))))
+    return new.replace(path)
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ A mapping lives as long as an array that shows it. Its pages are read when eleme
 
 from __future__ import annotations
 
+import mmap as maps
 import os
 from mmap import ACCESS_READ, mmap
 from typing import Final
@@ -56,6 +57,24 @@ def array_of(constant: Constant, model: Model, name: str = "", budget: int | Non
     if constant.element == "bool" and array.size and array.view(np.uint8).max() > 1:
         raise ModelError(f"{where} of bool has a byte that is neither 0 nor 1: readers differ, export the model again")
     return array
+
+
+def forget_pages(array: Array) -> None:
+    """Lets the system take back the memory in which the elements of a mapped array were read; they are read from the
+    file again when they are needed. Nothing happens to another array, or where the system offers no such thing."""
+    base: object = array
+    while isinstance(base, np.ndarray):
+        base = base.base
+    mapping = base.obj if isinstance(base, memoryview) else base
+    advice = getattr(maps, "MADV_DONTNEED", None)
+    if advice is None or not isinstance(mapping, mmap) or not array.nbytes:
+        return
+    start = np.frombuffer(mapping, np.uint8)
+    low, high = np.lib.array_utils.byte_bounds(array)
+    first = -(-(low - np.lib.array_utils.byte_bounds(start)[0]) // maps.PAGESIZE) * maps.PAGESIZE
+    length = (high - np.lib.array_utils.byte_bounds(start)[0] - first) // maps.PAGESIZE * maps.PAGESIZE
+    if length > 0:
+        mapping.madvise(advice, first, length)
 
 
 def raw_bytes(constant: Constant, model: Model, name: str = "") -> Buffer:

@@ -1,9 +1,10 @@
 """Cross-correlation of data with kernels, as products of matrices: what Conv and its relatives for integers share.
 
-There are four ways, and sizes decide between them. A kernel of one element that visits all data is one product;
+There are five ways, and sizes decide between them. A kernel of one element that visits all data is one product;
 kernels that read one channel each take the shifted data of the channel; few kernels that read many channels are
-multiplied with all data for each position of the kernel, and the products are shifted and added; all others gather
-the elements under each position of the kernel as columns.
+multiplied with all data for each position of the kernel, and the products are shifted and added; where kernels step by
+one, the elements under a row of the kernel are gathered, and the products with each of its rows added; all others
+gather the elements under each position of the kernel as columns.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def fill(columns: Array, x: Array, placed: Placed, split: Sizes) -> None:
         part(columns, (*phase, *target))[...] = part(x, source)
 
 
-Way = Literal["directly", "channels", "taps", "columns"]
+Way = Literal["directly", "channels", "taps", "rows", "columns"]
 Finish = Callable[[int, slice, slice], None]
 """Is called with a part of the result when it has been written: an image, kernels, positions in row-major order."""
 Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
@@ -104,7 +105,14 @@ def way_of(how: Correlation) -> Way:
     few = how.group == 1 and how.taps > 1 and 3 * how.kernels <= 2 * how.channels
     if steps_by_one and few and how.taps * how.kernels * math.prod(placed.padded) <= TAPS_ELEMENTS:
         return "taps"
+    if steps_by_one and how.group == 1 and placed.kernel[0] > 1 and how.channels * _inner(how) >= ROW_TERMS:
+        return "rows"
     return "columns"
+
+
+def _inner(how: Correlation) -> int:
+    """The number of positions in a row of a kernel."""
+    return math.prod(how.placed.kernel[1:])
 
 
 def laid(kernels: Array, how: Correlation) -> Array:
@@ -112,6 +120,10 @@ def laid(kernels: Array, how: Correlation) -> Array:
     if way_of(how) == "taps":
         rows = kernels.reshape(how.kernels, how.channels, how.taps).transpose(2, 0, 1)
         return np.ascontiguousarray(rows).reshape(how.taps * how.kernels, how.channels)
+    if way_of(how) == "rows":
+        high, inner = how.placed.kernel[0], _inner(how)
+        each = kernels.reshape(how.kernels, how.channels, high, inner).transpose(2, 0, 3, 1)
+        return np.ascontiguousarray(each).reshape(high, how.kernels, inner * how.channels)
     return np.ascontiguousarray(kernels)
 
 
@@ -222,6 +234,70 @@ def _by_taps(how: Correlation, itemsize: int) -> Correlate:
     return correlate
 
 
+# ---- Columns of the elements under a row of the kernel --------------------------------------------
+
+ROW_BYTES: Final = 4 << 20
+"""About how many bytes of columns are gathered at a time."""
+ROW_TERMS: Final = 96
+"""The terms of a row that are worth a product of their own."""
+_LEAST_ROWS: Final = 8
+
+
+def _by_rows_of_kernels(how: Correlation, itemsize: int) -> Correlate:
+    """As `prepared`, for strides of 1 and one group: row k of a kernel reads the columns of row 0, some rows below."""
+    placed, r = how.placed, len(how.placed.data)
+    rest, step = math.prod(placed.count[1:]), placed.dilations[0]
+    reach = (placed.kernel[0] - 1) * step
+    terms = how.channels * _inner(how)
+    height = placed.count[0]
+    blocks = -(-height // min(height, max(_LEAST_ROWS, ROW_BYTES // (terms * rest * itemsize) - reach)))
+    rows = -(-height // blocks)
+    copies = placed.padded != placed.data
+    pieces = cuts(how.channels, byte_parts(how.channels * math.prod(placed.data) * itemsize))
+    halves = cuts(how.channels, byte_parts(terms * (rows + reach) * rest * itemsize))
+    inner = list(zip(placed.dilations[1:], placed.count[1:], strict=True))
+    places = [
+        (tap, tuple(slice(k * t, k * t + n) for k, (t, n) in zip(tap, inner, strict=True)))
+        for tap in np.ndindex(*placed.kernel[1:])
+    ]
+    everything = slice(0, how.kernels)
+
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+        source = x
+        if copies:
+            source = allocate((*x.shape[:2], *placed.padded), x.dtype)
+            whole = source.reshape(*x.shape[:2], *(1,) * r, *placed.padded)
+            shared(len(pieces), lambda k, _: fill(whole[:, pieces[k]], x[:, pieces[k]], placed, (1,) * r))
+        columns = allocate((*placed.kernel[1:], how.channels, rows + reach, *placed.count[1:]), x.dtype)
+        flat = columns.reshape(terms, (rows + reach) * rest)
+        memory = allocate((how.kernels, rows * rest), x.dtype)
+        target = out.reshape(how.images, how.kernels, how.positions)
+
+        def gather(image: int, first: int, count: int) -> Work:
+            def work(number: int, _worker: int) -> None:
+                for tap, at in places:
+                    goal = columns[tap][halves[number], :count]
+                    goal[...] = part(source[image, halves[number], first : first + count], at)
+
+            return work
+
+        for image in range(how.images):
+            for first in range(0, height, rows):
+                count = min(rows, height - first)
+                shared(len(halves), gather(image, first, count + reach))
+                at = slice(first * rest, (first + count) * rest)
+                goal, more = target[image, :, at], memory[:, : count * rest]
+                for k, matrix in enumerate(kernels):
+                    shift = k * step * rest
+                    np.matmul(matrix, flat[:, shift : shift + count * rest], out=more if k else goal)
+                    if k:
+                        np.add(goal, more, out=goal)
+                if finish is not None:
+                    finish(image, everything, at)
+
+    return correlate
+
+
 # ---- Columns of the elements under each position --------------------------------------------------
 
 COLUMN_BYTES: Final = 2 << 20
@@ -325,7 +401,13 @@ def _under(source: Array, placed: Placed, split: int, last: int | None, first: i
 
 def prepared(how: Correlation, itemsize: int) -> Correlate:
     """The function that correlates data of these sizes, with elements of so many bytes."""
-    ways = {"directly": directly, "channels": _by_channels, "taps": _by_taps, "columns": _by_columns}
+    ways = {
+        "directly": directly,
+        "channels": _by_channels,
+        "taps": _by_taps,
+        "rows": _by_rows_of_kernels,
+        "columns": _by_columns,
+    }
     nothing = 0 in how.shape or 0 in (how.read, how.taps)
     return _zeros(how) if nothing else ways[way_of(how)](how, itemsize)
 

@@ -16,6 +16,7 @@ import ml_dtypes
 import numpy as np
 
 from .kernel import Array
+from .workers import alone, shared
 
 DType = np.dtype[Any]
 
@@ -124,6 +125,10 @@ BLOCK: Final = 1 << 14
 """Elements that are computed at a time where there are several steps, so that they stay in the cache between them."""
 
 
+_FEW_BLOCKS: Final = 4
+"""Blocks that are not worth another thread."""
+
+
 def in_blocks(step: Step, x: Array, out: Array) -> None:
     """The step, block by block; `out` is contiguous."""
     if x.size <= BLOCK:
@@ -133,8 +138,8 @@ def in_blocks(step: Step, x: Array, out: Array) -> None:
         np.copyto(out, x)
         x = out
     flat, into = x.reshape(-1), out.reshape(-1)
-    for start in range(0, flat.size, BLOCK):
-        step(flat[start : start + BLOCK], into[start : start + BLOCK])
+    blocks = [slice(start, start + BLOCK) for start in range(0, flat.size, BLOCK)]
+    (shared if len(blocks) > _FEW_BLOCKS else alone)(len(blocks), lambda k, _: step(flat[blocks[k]], into[blocks[k]]))
 
 
 def direct(function: np.ufunc) -> Callable[[DType], Step]:
@@ -291,30 +296,34 @@ def select(mask: Array, a: Array, b: Array, out: Array) -> None:
 
 # ---- erf --------------------------------------------------------------------------------------
 
-_GRID: Final = 256
+_GRID: Final = 4096
 _TOP: Final = 6
+_THIRD, _TWO_THIRDS = 1 / 3, 2 / 3
 _CENTRES: Final = np.arange(_TOP * _GRID + 1) / _GRID
 _ERF: Final = np.array([math.erf(c) for c in _CENTRES.tolist()])
 _SLOPE: Final = 2 / math.sqrt(math.pi) * np.exp(-_CENTRES * _CENTRES)
+ERF_TABLES: Final = np.concatenate((_ERF, _SLOPE))
+"""The error function at k / 4096, then its slope."""
 _each_erf: Final = np.frompyfunc(math.erf, 1, 1)
 
 
 def _erf_of(x: Array) -> Array:
     """The error function of doubles that are floats of fewer bits, to about the last bit of a double.
 
-    Taylor's series of degree 5 about the nearest multiple of 1 / 256: the n-th derivative is the first one, which is
+    Taylor's series of degree 3 about the nearest multiple of 1 / 4096: the n-th derivative is the first one, which is
     2 / sqrt(pi) * exp(-c * c), times a Hermite polynomial of c. Beyond 6 the function is 1 to the last bit.
     """
-    size = np.minimum(np.abs(x), _TOP)
-    near = np.rint(np.fmin(size, _TOP) * _GRID).astype(np.intp)
-    c = near / _GRID
-    h = size - c
-    square = c * c
-    series = (4.0 * square - 12.0) * square + 3.0
-    series *= h / 30.0
-    series += c * (3.0 - 2.0 * square) / 6.0
-    series *= h
-    series += (2.0 * square - 1.0) / 3.0
+    size = np.abs(x)
+    np.minimum(size, _TOP, out=size)
+    c = np.fmin(size, _TOP)
+    c *= _GRID
+    np.rint(c, out=c)
+    near = c.astype(np.int32)
+    c *= 1 / _GRID
+    h = np.subtract(size, c, out=size)
+    series = c * c
+    series *= _TWO_THIRDS
+    series -= _THIRD
     series *= h
     series -= c
     series *= h
@@ -322,7 +331,7 @@ def _erf_of(x: Array) -> Array:
     series *= h
     series *= _SLOPE[near]
     series += _ERF[near]
-    return np.asarray(np.copysign(series, x))
+    return np.asarray(np.copysign(series, x, out=series))
 
 
 def erf(dtype: DType) -> Step:

@@ -20,7 +20,7 @@ from ...model import schemas
 from ...model.elements import element_of
 from ...model.graph import GraphId, NodeId, TensorId
 from ...model.schemas import normal_domain
-from ...model.stored import array_of
+from ...model.stored import array_of, forget_pages
 from ...model.values import Array, Map, Optional, Value
 from ...model.values import Sequence as Items
 from ...operators.application import Program, initializers
@@ -79,6 +79,8 @@ def _compiled(work: Preparation, g: GraphId, inputs: Sequence[TensorId], given: 
             if isinstance(array, OutOfBudget):
                 raise InternalError("an array without a limit was refused")
             work.constants[t] = array if array.flags.aligned else _locked(array.copy())
+            if not array.flags.aligned:
+                forget_pages(array)
     left = [n for n in program.order(g) if not _folded(work, n)]
     flow = {n: _control(work, n) for n in left if _is_control(program, n)}
     viewer = GraphViewer(program, g, tuple(n for n in left if n not in flow), work.constants)

@@ -1,8 +1,9 @@
-"""The native function: compiled once, kept as object code in the user's cache folder, and loaded from there.
+"""The native function: compiled once, kept in the user's cache folder, and loaded from there.
 
 What is kept is found by a digest of everything that it follows from: the texts of the modules, the versions of Python,
 Numba and llvmlite, and the processor. A folder that cannot be used, or holds something else, is no error: the function
-is compiled again. Code is taken only from a folder that no one else may write. Numba is imported to compile only.
+is compiled again. Code is taken only from a folder that no one else may write. Numba is imported to compile only, and
+llvmlite with it where the code is kept as an image; elsewhere it is kept as object code, which LLVM loads.
 """
 
 from __future__ import annotations
@@ -19,11 +20,13 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
-import llvmlite.binding as llvm
+from .image import image_of, laid, read, written
+from .processor import IDENTITY
 
 Execute = Callable[[int, int, int, int, int, int], None]
-_SOURCES: Final = ("operations.py", "processor.py", "vectors.py", "routines.py", "loading.py")
+_SOURCES: Final = ("operations.py", "processor.py", "vectors.py", "routines.py", "image.py", "loading.py")
 _NAME: Final = "sonnx_execute"
+_OBJECT, _IMAGE = b"o", b"i"
 _LOCK: Final = Lock()
 _HELD: Final[list[object]] = []
 """What must live as long as the code."""
@@ -37,21 +40,15 @@ def execute() -> Execute:
 
 @cache
 def _loaded() -> Execute:
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
     path = cache_folder() / f"{digest()}.o"
     code = kept(path)
     if code is None:
         code = _compiled()
         keep(path, code)
-    engine = llvm.create_mcjit_compiler(
-        llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
-    )
-    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
-    engine.finalize_object()
-    _HELD.append(engine)
+    address, held = _by_llvm(code[1:]) if code[:1] == _OBJECT else laid(read(code[1:]))
+    _HELD.append(held)
     types = (ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 6)
-    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(engine.get_function_address(_NAME))
+    function = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(address)
 
     def run(*arguments: int) -> None:
         result, error = ctypes.c_int64(), ctypes.c_int64()  # Numba's convention; the function raises nothing
@@ -60,8 +57,23 @@ def _loaded() -> Execute:
     return run
 
 
+def _by_llvm(code: bytes) -> tuple[int, object]:
+    """The address of the function in object code, and what must live as long as it is called."""
+    import llvmlite.binding as llvm
+
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    address: int = engine.get_function_address(_NAME)
+    return address, engine
+
+
 def _compiled() -> bytes:
-    """The object code, by Numba."""
+    """The code, by Numba: an image, or object code."""
+    import llvmlite.binding as llvm
     import numba
 
     from . import routines
@@ -77,7 +89,8 @@ def _compiled() -> bytes:
     module.get_function(made.fndesc.llvm_func_name).name = _NAME
     machine = library.codegen._tm
     code: bytes = machine.emit_object(module)
-    return code
+    image = image_of(code, _NAME)
+    return _OBJECT + code if image is None else _IMAGE + written(image)
 
 
 # ---- The cache --------------------------------------------------------------------------------
@@ -96,8 +109,7 @@ def cache_folder() -> Path:
 
 def digest() -> str:
     """What the code follows from."""
-    processor = f"{llvm.get_host_cpu_name()} {llvm.get_host_cpu_features().flatten()}"
-    text = hashlib.sha256(f"{sys.version} {version('numba')} {version('llvmlite')} {processor}".encode())
+    text = hashlib.sha256(f"{sys.version} {version('numba')} {version('llvmlite')} {IDENTITY}".encode())
     for name in _SOURCES:
         text.update(Path(__file__).with_name(name).read_bytes())
     return text.hexdigest()[:32]

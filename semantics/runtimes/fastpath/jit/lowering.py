@@ -10,18 +10,18 @@ from typing import Final
 import numpy as np
 
 from ....model.graph import Node, TensorId
-from ..functions import SINGLE, narrow, scalar
-from ..fusion import Chain, Operand, fits
+from ..functions import ERF_TABLES, SINGLE, narrow, scalar
+from ..fusion import FUNCTIONS, Chain, Operand, fits
 from ..kernel import Array, KernelError, Site
 from ..kernels.convolution import correlation
 from ..kernels.pooling import counts_at, pool_at
 from ..products import widened
-from ..reading import integer, integers, number
+from ..reading import integer, integers, number, text
 from ..windows import Placed, window_of
 from ..workers import THREADS
 from . import operations
 from .listing import BYTES, At, Listing, Shape, Step
-from .operations import CHANNEL, SCALAR, SLACK, TENSOR
+from .operations import CHANNEL, ROW, SCALAR, SLACK, TENSOR
 from .processor import LANES, ROWS
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST = range(7)
@@ -53,7 +53,7 @@ def _each(count: int, elements: int) -> tuple[int, int]:
 
 
 def steps_of(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
-    """The steps of a chain on data of this shape. Raises UnfitError."""
+    """The steps of a chain on data of this shape, the operands by channels. Raises UnfitError."""
     beside = {t: np.broadcast_to(_ZERO, listing.shapes[t]) for t in chain.beside}
     if not all(fits(link, shape, SINGLE, beside) for link in chain.links):
         raise UnfitError
@@ -78,14 +78,44 @@ def _operand(listing: Listing, operand: Operand) -> At:
     return listing.at(operand) if isinstance(operand, int) else At(np.ascontiguousarray(operand))
 
 
+def _by_rows(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
+    """The steps of a chain on data of this shape, the operands by rows of the last axis. Raises UnfitError."""
+    made: list[Step] = []
+    for link in chain.links:
+        if link.op_type == "Relu":
+            made.append((AT_LEAST, SCALAR, At(_ZERO)))
+            continue
+        if link.op_type not in FUNCTIONS:
+            raise UnfitError
+        left, right = link.operands
+        operand = left if right is None else right
+        code = _FUNCTIONS[FUNCTIONS[link.op_type]][0 if left is None else 1]
+        if operand is None or (isinstance(operand, np.ndarray) and operand.dtype != SINGLE):
+            raise UnfitError
+        given = listing.shapes[operand] if isinstance(operand, int) else operand.shape
+        sizes = given if given == shape else tuple(given[k] for k in range(len(given)) if math.prod(given[: k + 1]) > 1)
+        if len(given) > len(shape) or sizes not in (shape, shape[-1:], ()):
+            raise UnfitError
+        kind = SCALAR if sizes == () else TENSOR if sizes == shape and len(shape) > 1 else ROW
+        made.append((code, kind, _operand(listing, operand)))
+    return made
+
+
 def elementwise(listing: Listing, chain: Chain, goal: TensorId) -> None:
     """A chain without a convolution."""
     (source,) = chain.first
     if source is None:
         raise UnfitError
     shape = listing.shapes[source]
-    steps = steps_of(listing, chain, shape)
-    if any(kind == CHANNEL for _, kind, _ in steps) or len(shape) > 2:
+    if listing.shapes[goal] != shape:
+        raise UnfitError
+    try:
+        steps = steps_of(listing, chain, shape)
+    except UnfitError:
+        steps = _by_rows(listing, chain, shape)
+    if any(kind == ROW for _, kind, _ in steps):
+        channels, rows = 0, math.prod(shape[:-1])
+    elif any(kind == CHANNEL for _, kind, _ in steps) or len(shape) > 2:
         channels, rows = shape[1], math.prod(shape[:2])
     else:
         channels, rows = 1, 1
@@ -140,7 +170,7 @@ def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> Non
         listing, steps, source=data, goal=At(goal), kernels=At(packed(known, groups, family)),
         offsets=At(np.asarray(offsets, np.int64).reshape(-1)), images=shape[0], groups=groups, each=how.each,
         terms=how.read * how.taps, places=places, image_bytes=image, group_bytes=image // groups, wide=wide,
-        width=width, positions=how.positions, family=family,
+        width=width, positions=how.positions, family=family, by_rows=0,
     )  # fmt: skip
 
 
@@ -174,6 +204,9 @@ def _data(
             at = At(memory)
         return at, BYTES * plane * np.arange(read), BYTES * channels * plane, plane, plane, plane
     high, wide = -(-placed.padded[0] // s), -(-placed.padded[1] // t)
+    beside = min(placed.before[1], placed.after[1])
+    if t == 1 and beside <= operations.ENDED:
+        wide -= beside  # the zeros at the left of a row are those at the right of the one before
     plane = s * t * high * wide
     memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
     parts, each = _each(images * channels, plane)
@@ -200,6 +233,8 @@ _SUMS: Final = 96 << 10
 _DEPTH: Final = 288
 """Terms that are summed before the next rows are taken: their columns stay in the first cache."""
 _TALL: Final = 512
+_STEPS: Final = 4096
+"""Steps of a recurrent layer that are listed one by one."""
 _FEW: Final = 3 * THREADS
 """Parts that are enough to keep all threads busy."""
 
@@ -381,17 +416,67 @@ def _gemm(listing: Listing, node: Node, site: Site) -> None:
     if len(node.inputs) > 2 and node.inputs[2] is not None:
         if not isinstance(bias, np.ndarray) or (shape[0] > 1 and bias.size != math.prod(bias.shape[-1:])):
             raise UnfitError
-        whole = np.broadcast_to(widened(bias, SINGLE), (shape[0], len(matrix)))
-        steps.append((ADD, TENSOR, At(np.ascontiguousarray(whole))))
+        whole = np.broadcast_to(widened(bias, SINGLE).reshape(-1), (len(matrix),))
+        steps.append((ADD, ROW, At(np.ascontiguousarray(whole))))
     _product(listing, source, goal, matrix, shape[0], steps)
 
 
 def _matmul(listing: Listing, node: Node, site: Site) -> None:
-    (source, _), goal = _ends(node, 2)
+    (source, other), goal = _ends(node, 2)
     matrix, shape = site.constants[1], listing.shapes[source]
-    if not isinstance(matrix, np.ndarray) or matrix.ndim != 2 or len(shape) < 2:
+    if not isinstance(matrix, np.ndarray):
+        _products(listing, source, other, goal)
+        return
+    if matrix.ndim != 2 or len(shape) < 2:
         raise UnfitError
     _product(listing, source, goal, matrix.T, math.prod(shape[:-1]), [])
+
+
+def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId) -> None:
+    """The products of matrices that are both computed, one for each of the other axes."""
+    (*batch, rows, terms), (*others, _, columns) = listing.shapes[left], listing.shapes[right]
+    if batch != others or 0 in listing.shapes[goal] or terms == 0:
+        raise UnfitError
+    groups = math.prod(batch)
+    family = 1 if rows == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda it: -rows % it)
+    kernels, data = listing.at(left), listing.at(right)
+    if family > 1:
+        kernels = At(listing.temporary_memory(BYTES * groups * -(-rows // family) * family * terms))
+        _pack(listing, listing.at(left), kernels, groups, rows, terms, family)
+    if not listing.is_own(right):
+        data = At(listing.temporary_memory(BYTES * groups * terms * columns + SLACK))
+        copy(listing, listing.at(right), data, (groups * terms * columns,), (1,), (1,))
+    multiply(
+        listing, [], source=data, goal=At(goal), kernels=kernels, offsets=At(BYTES * columns * np.arange(terms)),
+        images=1, groups=groups, each=rows, terms=terms, places=columns, image_bytes=0,
+        group_bytes=BYTES * terms * columns, wide=columns, width=columns, positions=columns, family=family, by_rows=0,
+    )  # fmt: skip
+
+
+def _pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms: int, family: int) -> None:
+    """Matrices in the order in which products read kernels (`packed`)."""
+    padded, depth = -(-rows // family) * family, depth_of(terms)
+    for first in range(0, terms, depth):
+        size = min(depth, terms - first)
+        for begin, height in ((0, rows // family * family), (rows // family * family, rows % family)):
+            if height:
+                step = min(family, height)
+                copy(
+                    listing, At(source.tensor, source.offset + BYTES * (begin * terms + first)),
+                    At(goal.tensor, goal.offset + BYTES * (padded * first + begin * size)),
+                    (groups, -(-height // family), size, step), (rows * terms, family * terms, 1, terms),
+                    (padded * terms, family * size, family, 1),
+                )  # fmt: skip
+
+
+def _dots(listing: Listing, source: At, matrix: Array, goal: At, steps: Sequence[Step]) -> None:
+    """The products of one row with the rows of a matrix."""
+    rows, terms = matrix.shape
+    parts, each = _each(rows, terms)
+    listing.add(
+        operations.DOTS, parts, steps, source=source, kernels=At(matrix), goal=goal, terms=terms, rows=rows,
+        rows_each=each, count=len(steps),
+    )  # fmt: skip
 
 
 def _product(
@@ -402,25 +487,11 @@ def _product(
     if 0 in (count, rows, terms):
         raise UnfitError
     if count == 1:
-        parts, each = _each(rows, terms)
-        listing.add(
-            operations.DOTS, parts, steps, source=listing.at(source), kernels=At(np.ascontiguousarray(matrix)),
-            goal=At(goal), terms=terms, rows=rows, rows_each=each, count=len(steps),
-        )  # fmt: skip
+        _dots(listing, listing.at(source), np.ascontiguousarray(matrix), At(goal), steps)
         return
     family = min(range(ROWS, ROWS - 3, -1), key=lambda it: -count % it)
-    padded, depth = -(-count // family) * family, depth_of(terms)
-    memory = listing.temporary_memory(BYTES * padded * terms)
-    for first in range(0, terms, depth):
-        size = min(depth, terms - first)
-        for begin, height in ((0, count // family * family), (count // family * family, count % family)):
-            if height:
-                step = min(family, height)
-                copy(
-                    listing, At(source, BYTES * (begin * terms + first)),
-                    At(memory, BYTES * (padded * first + begin * size)), (-(-height // family), size, step),
-                    (family * terms, 1, terms), (family * size, family, 1),
-                )  # fmt: skip
+    memory = listing.temporary_memory(BYTES * -(-count // family) * family * terms)
+    _pack(listing, listing.at(source), At(memory), 1, count, terms, family)
     # Rows a power of two apart would share places in the cache.
     apart = rows + LANES
     laid = np.zeros(terms * apart + SLACK // BYTES, SINGLE)
@@ -428,7 +499,7 @@ def _product(
     multiply(
         listing, steps, source=At(laid), goal=At(goal), kernels=At(memory),
         offsets=At(BYTES * apart * np.arange(terms)), images=1, groups=1, each=count, terms=terms, places=rows,
-        image_bytes=0, group_bytes=0, wide=rows, width=rows, positions=rows, family=family,
+        image_bytes=0, group_bytes=0, wide=rows, width=rows, positions=rows, family=family, by_rows=1,
     )  # fmt: skip
 
 
@@ -468,6 +539,58 @@ def _layer(listing: Listing, node: Node, site: Site) -> None:
     )  # fmt: skip
 
 
+def _applied(function: int, tables: Array = _ZERO) -> Lower:
+    def add(listing: Listing, node: Node, _site: Site) -> None:
+        (source,), goal = _ends(node)
+        size = math.prod(listing.shapes[goal])
+        parts, each = _each(-(-size // LANES), 16 * LANES)
+        listing.add(
+            operations.APPLY, parts, source=listing.at(source), goal=At(goal), function=function, tables=At(tables),
+            size=size, size_each=each * LANES,
+        )  # fmt: skip
+
+    return add
+
+
+def _lstm(listing: Listing, node: Node, site: Site) -> None:
+    """For each direction one product for the inputs of all steps, then a row of products and the new states of each
+    step, in the order in which they are computed alone."""
+    source, w, r, b = node.inputs[0], *(site.constants[k] if k < len(site.constants) else None for k in (1, 2, 3))
+    if source is None or not isinstance(w, np.ndarray) or not isinstance(r, np.ndarray):
+        raise UnfitError
+    steps, batch, inputs = listing.shapes[source]
+    directions, rows, units = r.shape
+    if batch != 1 or not 0 < steps <= _STEPS or 0 in (inputs, units):
+        raise UnfitError
+    named = [node.outputs[k] if k < len(node.outputs) else None for k in range(3)]
+    y = listing.temporary_memory(BYTES * steps * directions * units) if named[0] is None else named[0]
+    products = listing.temporary_memory(BYTES * steps * rows)
+    sums = listing.temporary_memory(BYTES * rows)
+    cells = [listing.temporary_memory(BYTES * units) for _ in range(2)]
+    listing.scratch = max(listing.scratch, 3 * BYTES * operations.UNITS)
+    parts, each = _each(units, 64)
+    for q in range(directions):
+        added: list[Step] = []
+        if isinstance(b, np.ndarray):
+            added.append((ADD, ROW, At(np.add(b[q, :rows], b[q, rows:], dtype=SINGLE))))
+        _product(listing, source, products, w[q], steps, added)
+        h, c = (
+            At(np.zeros(units, SINGLE)) if t is None else At(listing.at(t).tensor, BYTES * q * units)
+            for t in (node.inputs[k] if k < len(node.inputs) else None for k in (5, 6))
+        )
+        weights = np.ascontiguousarray(r[q])
+        reverse = q == 1 or text(site, "direction", "forward") == "reverse"
+        for count, t in enumerate(reversed(range(steps)) if reverse else range(steps)):
+            _dots(listing, h, weights, At(sums), [(ADD, TENSOR, At(products, BYTES * t * rows))])
+            h, before, c = At(y, BYTES * units * (t * directions + q)), c, At(cells[count % 2])
+            listing.add(
+                operations.CELL, parts, source=At(sums), goal=h, before=before, cell=c, size=units, size_each=each
+            )
+        for goal, state in ((named[1], h), (named[2], c)):
+            if goal is not None:
+                copy(listing, state, At(goal, BYTES * q * units), (units,), (1,), (1,))
+
+
 LOWER: Final[Mapping[str, Lower]] = {
     "Reshape": _shown,
     "Flatten": _shown,
@@ -485,6 +608,11 @@ LOWER: Final[Mapping[str, Lower]] = {
     "MatMul": _matmul,
     "Softmax": _softmax,
     "LayerNormalization": _layer,
+    "Erf": _applied(operations.ERF, ERF_TABLES),
+    "Sigmoid": _applied(operations.SIGMOID),
+    "Tanh": _applied(operations.TANH),
+    "Exp": _applied(operations.EXP),
+    "LSTM": _lstm,
 }
 """How nodes that are no chain are lowered, by their operators."""
 

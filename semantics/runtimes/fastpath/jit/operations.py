@@ -13,14 +13,14 @@ from collections.abc import Mapping
 from itertools import accumulate
 from typing import Any, Final
 
-CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX, LAYER = range(10)
+CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX, LAYER, APPLY, CELL = range(12)
 
 FIELDS: Final[Mapping[int, str]] = {
     CHAIN: "source* goal* rows channels places rows_each count",
     PAD: "source* goal* planes height width top left split_high split_wide high wide planes_each",
     COPY: "source* goal* outer a b c d from_outer from_a from_b from_c from_d to_outer to_a to_b to_c to_d",
     CONVOLUTION: "source* goal* kernels* offsets* images groups each terms places image_bytes group_bytes wide width "
-    "positions blocks block bands band depth family groups_each count",
+    "positions blocks block bands band depth family groups_each by_rows count",
     DOTS: "source* kernels* goal* terms rows rows_each count",
     POOL: "source* goal* counts* offsets* planes height width top left split_high split_wide high wide rows columns "
     "taps mean planes_each",
@@ -28,14 +28,22 @@ FIELDS: Final[Mapping[int, str]] = {
     LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",
     SOFTMAX: "source* goal* rows length rows_each",
     LAYER: "source* goal* count* epsilon* rows length rows_each added",
+    APPLY: "source* goal* function tables* size size_each",
+    CELL: "source* goal* before* cell* size size_each",
 }
 """The parameters of each operation, by its code."""
 SLACK: Final = 512
 """Bytes behind data that are read by whole vectors: what is too much is not used."""
+ENDED: Final = 64
+"""Zeros that stand behind the last plane of padded data, or as many as at the left of a row where these are fewer."""
 TOGETHER: Final = 32
 """Steps of a chain that are applied together; scratch memory begins with that many floats for their operands."""
-SCALAR, CHANNEL, TENSOR = range(3)
-"""The kinds of operands of a step: one element, one for each channel, a tensor like the data."""
+UNITS: Final = 256
+"""Units of a layer that are computed at a time."""
+SCALAR, CHANNEL, TENSOR, ROW = range(4)
+"""The kinds of operands of a step: one element, one for each channel, a tensor like the data, one row of it."""
+ERF, SIGMOID, TANH, EXP = range(4)
+"""The functions of one operand."""
 
 
 def positions(code: int) -> Any:

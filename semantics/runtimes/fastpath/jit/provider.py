@@ -13,6 +13,7 @@ from ....errors import InternalError, ModelError
 from ....model import schemas
 from ....model.graph import Node, NodeId, TensorId
 from ....model.schemas import normal_domain
+from ....model.stored import forget_pages
 from ....model.values import Value
 from .. import provider
 from ..execution import failure
@@ -88,7 +89,7 @@ def _supported(graph: provider.GraphViewer) -> frozenset[NodeId]:
     for n in graph.nodes:
         node = graph.node(n)
         if not normal_domain(node.domain) and node.inputs and node.inputs[0] is not None and is_float(node.inputs[0]):
-            elements.update(dict.fromkeys((t for t in node.outputs[:1] if t is not None), "float"))
+            elements.update(dict.fromkeys((t for t in _written(node) if t is not None), "float"))
             if _is_supported(graph, n, is_float):
                 taken.add(n)
     return frozenset(taken)
@@ -96,7 +97,7 @@ def _supported(graph: provider.GraphViewer) -> frozenset[NodeId]:
 
 def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[TensorId], bool]) -> bool:
     node = graph.node(n)
-    others = (it for it in node.outputs[1:] if it is not None)
+    others = (it for it in node.outputs if it is not None and it not in _written(node))
     if any(graph.consumers(it) or graph.is_output(it) for it in others):
         return False
     if numpy_kernels().look_up_kernel(node, "float") is None:
@@ -106,16 +107,37 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[Te
         known = [graph.constant(t) for t in node.inputs[1:]]
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE and it.ndim in (1, 3, 4) for it in known)
     if node.op_type in LOWER:
-        return _is_lowered(graph, node) and all(is_float(t) for t in flows)
+        return _is_lowered(graph, n) and all(is_float(t) for t in flows)
     return bool(flows) and all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
 
 
-def _is_lowered(graph: provider.GraphViewer, node: Node) -> bool:
+def _written(node: Node) -> tuple[TensorId | None, ...]:
+    """The outputs that native code computes."""
+    return node.outputs if node.op_type == "LSTM" else node.outputs[:1]
+
+
+_PLAIN_LSTM: Final = frozenset({"hidden_size", "direction"})
+
+
+def _is_lowered(graph: provider.GraphViewer, n: NodeId) -> bool:
     """True where what `lowering` asks for is known of a node."""
-    if node.op_type in ("Gemm", "MatMul", "LayerNormalization"):
-        known = [graph.constant(t) for t in node.inputs[1:]]
+    node = graph.node(n)
+    known = [graph.constant(t) for t in node.inputs[1:]]
+    if node.op_type in ("Gemm", "LayerNormalization"):
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known)
+    if node.op_type == "LSTM":
+        weights = all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known[:2])
+        bias, others = node.inputs[3:4], (*node.inputs[4:5], *node.inputs[7:])
+        plain = _PLAIN_LSTM.issuperset(name for name, value in graph.attributes(n).items() if value not in (0, None))
+        return plain and weights and not any(t is not None for t in others) and not (bias[0:] and _open(graph, bias[0]))
+    if node.op_type == "MatMul":
+        return all(it is None or (isinstance(it, np.ndarray) and it.dtype == SINGLE) for it in known)
     return all(graph.constant(t) is not None for t in node.inputs[1:]) or node.op_type == "Concat"
+
+
+def _open(graph: provider.GraphViewer, t: TensorId | None) -> bool:
+    """True for a tensor that is not known."""
+    return t is not None and graph.constant(t) is None
 
 
 def _together(graph: provider.GraphViewer, taken: frozenset[NodeId]) -> list[list[NodeId]]:
@@ -251,7 +273,7 @@ def _one_by_one(
             results = it.compute(given, np.empty)
         except Exception as error:
             raise failure(it.where, error) from error
-        written = {t: value for t, value in zip(it.node.outputs[:1], results, strict=False) if t is not None}
+        written = {t: value for t, value in zip(_written(it.node), results, strict=False) if t is not None}
         shapes.update((t, _shape(value)) for t, value in written.items())
         values.update(written)
         for t in it.node.inputs:
@@ -277,15 +299,18 @@ def _listed(
     try:
         for part in subgraph.parts:
             node = subgraph.graph.node(part.nodes[-1])
-            (goal,) = (t for t in node.outputs[:1] if t is not None)
             if part.chain is None:
                 lower(listing, node, part.site)
-            elif part.chain.convolve is None:
+                continue
+            (goal,) = (t for t in node.outputs[:1] if t is not None)
+            if part.chain.convolve is None:
                 elementwise(listing, part.chain, goal)
             else:
                 convolved(listing, part.chain, part.site, goal)
     except UnfitError:
         return None
+    for constant in known.values():  # what is read again and again was packed
+        forget_pages(constant)
     return finished(listing), tuple(shapes[t] for t in subgraph.meta.outputs)
 
 

@@ -22,6 +22,7 @@ from .vectors import (
     address_of,
     block_product,
     changed,
+    column_product,
     combined,
     copied,
     counted,
@@ -30,6 +31,7 @@ from .vectors import (
     integers,
     paused,
     power_of_two,
+    row_applied,
     row_with_row,
     row_with_scalar,
     seen,
@@ -45,9 +47,10 @@ native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
 SOFTMAX: Final = operations.SOFTMAX
-LAYER: Final = operations.LAYER
+LAYER, APPLY, CELL = operations.LAYER, operations.APPLY, operations.CELL
 SLACK: Final = operations.SLACK
-SCALAR, CHANNEL, TENSOR = operations.SCALAR, operations.CHANNEL, operations.TENSOR
+CHANNEL, TENSOR, ROW = operations.CHANNEL, operations.TENSOR, operations.ROW
+SIGMOID, TANH = operations.SIGMOID, operations.TANH
 _CHAIN: Final[Any] = operations.positions(CHAIN)
 _PAD: Final[Any] = operations.positions(PAD)
 _COPY: Final[Any] = operations.positions(COPY)
@@ -58,14 +61,21 @@ _MEAN: Final[Any] = operations.positions(MEAN)
 _LRN: Final[Any] = operations.positions(LRN)
 _SOFTMAX: Final[Any] = operations.positions(SOFTMAX)
 _LAYER: Final[Any] = operations.positions(LAYER)
+_APPLY: Final[Any] = operations.positions(APPLY)
+_CELL: Final[Any] = operations.positions(CELL)
 
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
 _one6, _two6, _three6 = (block_product(ROWS - 2, k) for k in (1, 2, 3))
+_TAIL: Final = 4
+"""Columns that are too few for a vector, and blocks of rows that are multiplied with them together."""
+_tail1, _tail2, _tail3, _tail4 = (column_product(_TAIL, k) for k in (1, 2, 3, 4))
 _single, _fours = block_product(1, 1), block_product(1, 4)
 _TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
+_ENDED: Final = operations.ENDED
+_UNITS: Final = operations.UNITS
 _PATIENCE: Final = 2000
 """Looks at a counter before other threads are let run."""
 
@@ -81,7 +91,8 @@ def _steps(
 ) -> None:  # fmt: skip
     """Applies steps to a row of n floats at `source`, of which the first is element `place` of the data.
 
-    Steps whose operand is one number are applied together. memory: for these numbers.
+    Steps whose operand is one number are applied together. memory: for these numbers. channel: of the row, or where the
+    part of a row begins when operands are rows.
     """
     if count == 0 and source != goal:
         copied(source, goal, 4 * n)
@@ -89,12 +100,13 @@ def _steps(
     step = 0
     while step < count:
         first = at + 4 * step
-        if words[first + 1] == TENSOR:
-            row_with_row(words[first], source, _address(words, bases, first + 2) + 4 * place, goal, n)
+        if words[first + 1] >= TENSOR:
+            at_operand = channel if words[first + 1] == ROW else place
+            row_with_row(words[first], source, _address(words, bases, first + 2) + 4 * at_operand, goal, n)
             step += 1
         else:
             some = 0
-            while step + some < count and some < _TOGETHER and words[first + 4 * some + 1] != TENSOR:
+            while step + some < count and some < _TOGETHER and words[first + 4 * some + 1] < TENSOR:
                 operand = floats(_address(words, bases, first + 4 * some + 2))
                 operands[some] = operand[channel if words[first + 4 * some + 1] == CHANNEL else 0]
                 some += 1
@@ -112,7 +124,8 @@ def _chain(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
         for start in range(0, places, _BLOCK):
             at = row * places + start
             n = min(_BLOCK, places - start)
-            _steps(words, bases, w + _CHAIN.steps, count, row % channels, at, source + 4 * at, goal + 4 * at, n, memory)
+            channel = row % channels if channels else start
+            _steps(words, bases, w + _CHAIN.steps, count, channel, at, source + 4 * at, goal + 4 * at, n, memory)
 
 
 # ---- Copies -----------------------------------------------------------------------------------
@@ -163,6 +176,10 @@ def _pad(words: Any, bases: Any, w: int, part: int) -> None:
             source + 4 * plane * height * width, goal + 4 * plane * s * t * high * wide, height, width,
             words[w + _PAD.top], words[w + _PAD.left], s, t, high, wide, 0.0,
         )  # fmt: skip
+        if plane == words[w + _PAD.planes] - 1:
+            behind = floats(goal + 4 * (plane + 1) * s * t * high * wide)
+            for j in range(min(words[w + _PAD.left], _ENDED)):
+                behind[j] = 0.0
 
 
 @native
@@ -236,7 +253,8 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
             sums = scratch + (m - low) * pitch
             if wide == width:
                 at = row + start
-                _steps(words, bases, w + _CONVOLUTION.steps, count, channel, at, sums, goal + 4 * at, n, memory)
+                mark = start if words[w + _CONVOLUTION.by_rows] else channel
+                _steps(words, bases, w + _CONVOLUTION.steps, count, mark, at, sums, goal + 4 * at, n, memory)
                 continue
             y = start // wide
             x = start - y * wide
@@ -274,7 +292,23 @@ def _products(
                 start += LANES
         else:
             vectors = min(3, (left + LANES - 1) // LANES)
-            for m in range(0, rows, family):
+            done = 0
+            if family == ROWS and 0 < left % LANES <= _TAIL and left < 3 * LANES:
+                if left > LANES:
+                    vectors = left // LANES
+                else:
+                    done = rows // (_TAIL * ROWS) * _TAIL * ROWS
+                    for m in range(0, done, _TAIL * ROWS):
+                        a, c = kernels + 4 * m * k, into + m * pitch
+                        if left == 1:
+                            _tail1(a, columns, offsets, k, c, pitch, begin)
+                        elif left == 2:
+                            _tail2(a, columns, offsets, k, c, pitch, begin)
+                        elif left == 3:
+                            _tail3(a, columns, offsets, k, c, pitch, begin)
+                        else:
+                            _tail4(a, columns, offsets, k, c, pitch, begin)
+            for m in range(done, rows, family):
                 a, c = kernels + 4 * m * k, into + m * pitch
                 if family == ROWS:
                     if vectors == 3:
@@ -311,7 +345,7 @@ def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     for row in range(first, last):
         goal[row] = dot(kernels + 4 * row * terms, source, terms)
     at = address + 4 * first
-    _steps(words, bases, w + _DOTS.steps, count, 0, first, at, at, last - first, memory)
+    _steps(words, bases, w + _DOTS.steps, count, first, first, at, at, last - first, memory)
 
 
 # ---- Pooling and normalization ----------------------------------------------------------------
@@ -449,6 +483,41 @@ def _layer(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
         _steps(words, bases, w + _LAYER.steps, words[w + _LAYER.added], 0, 0, goal, goal, n, scratch)
 
 
+# ---- Functions, and layers with a state -------------------------------------------------------
+
+
+@native
+def _apply(words: Any, bases: Any, w: int, part: int) -> None:
+    """A function of each element."""
+    first = part * words[w + _APPLY.size_each]
+    n = min(words[w + _APPLY.size_each], words[w + _APPLY.size] - first)
+    source = _address(words, bases, w + _APPLY.source) + 4 * first
+    goal = _address(words, bases, w + _APPLY.goal) + 4 * first
+    row_applied(words[w + _APPLY.function], _address(words, bases, w + _APPLY.tables), source, goal, n)
+
+
+@native
+def _cell(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """The new states of units of an LSTM, from the sums for the gates i, o, f and the cell."""
+    size, first = words[w + _CELL.size], part * words[w + _CELL.size_each]
+    last = min(first + words[w + _CELL.size_each], size)
+    sums = _address(words, bases, w + _CELL.source)
+    goal, cell = _address(words, bases, w + _CELL.goal), _address(words, bases, w + _CELL.cell)
+    before = _address(words, bases, w + _CELL.before)
+    into, out, forget = scratch, scratch + 4 * _UNITS, scratch + 8 * _UNITS
+    for start in range(first, last, _UNITS):
+        n, at = min(_UNITS, last - start), 4 * start
+        row_applied(SIGMOID, 0, sums + at, into, n)
+        row_applied(SIGMOID, 0, sums + 4 * size + at, out, n)
+        row_applied(SIGMOID, 0, sums + 8 * size + at, forget, n)
+        row_with_row(MULTIPLY, forget, before + at, forget, n)
+        row_applied(TANH, 0, sums + 12 * size + at, goal + at, n)
+        row_with_row(MULTIPLY, into, goal + at, into, n)
+        row_with_row(ADD, forget, into, cell + at, n)
+        row_applied(TANH, 0, cell + at, goal + at, n)
+        row_with_row(MULTIPLY, out, goal + at, goal + at, n)
+
+
 # ---- All of them ------------------------------------------------------------------------------
 
 
@@ -489,6 +558,10 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
                 _softmax(words, bases, w, part, scratch)
             elif code == LAYER:
                 _layer(words, bases, w, part, scratch)
+            elif code == APPLY:
+                _apply(words, bases, w, part)
+            elif code == CELL:
+                _cell(words, bases, w, part, scratch)
             counted(done)
         looks = 0
         while seen(done) < parts:

@@ -19,7 +19,8 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .processor import LANES
+from .operations import ERF, EXP, SIGMOID, TANH
+from .processor import LANES, ROWS
 
 I32, I64, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
@@ -128,6 +129,58 @@ def block_product(rows: int, vectors: int) -> Any:
             builder.store(builder.fadd(builder.load(goal, align=4), new), goal, align=4)
         builder.branch(end)
         builder.position_at_end(end)
+
+    return intrinsic(_function(types.void, 7, build))
+
+
+def column_product(blocks: int, columns: int) -> Any:
+    """f(a, b, offsets, k, c, pitch, first): as that of `block_product`, for a few columns: rows are side by side.
+
+    a: `blocks` blocks of ROWS rows, one behind the other. Each sum is made of the same terms in the same order.
+    """
+
+    def build(builder: Any, values: Sequence[Any]) -> None:
+        a, b, offsets, k, c, pitch, first = values
+        vector = _vector(ROWS)
+        before = builder.block
+        loop, done = builder.append_basic_block("terms"), builder.append_basic_block("done")
+        left, steps = _pointer(builder, a, FLOAT), _pointer(builder, offsets, I64)
+        size = builder.mul(k, _integer(ROWS))
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        term = builder.phi(I64)
+        term.add_incoming(_integer(0), before)
+        sums = [builder.phi(vector) for _ in range(blocks * columns)]
+        at = _pointer(builder, builder.add(b, builder.load(builder.gep(steps, [term]))), FLOAT)
+        start = builder.mul(term, _integer(ROWS))
+        rows = []
+        for block in range(blocks):
+            place = builder.gep(left, [builder.add(start, builder.mul(size, _integer(block)))])
+            rows.append(builder.load(builder.bitcast(place, vector.as_pointer()), align=4))
+        factors = [
+            _splat(builder, builder.load(builder.gep(at, [_integer(column)])), vector) for column in range(columns)
+        ]
+        fresh = [
+            _fma(builder, rows[block], factors[column], sums[block * columns + column])
+            for block in range(blocks)
+            for column in range(columns)
+        ]
+        following = builder.add(term, _integer(1))
+        term.add_incoming(following, loop)
+        for total, new in zip(sums, fresh, strict=True):
+            total.add_incoming(_negative_zero(vector), before)
+            total.add_incoming(new, loop)
+        builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
+        builder.position_at_end(done)
+        adds = builder.icmp_signed("==", first, _integer(0))
+        for number, new in enumerate(fresh):
+            block, column = divmod(number, columns)
+            for r in range(ROWS):
+                row = builder.mul(pitch, _integer(block * ROWS + r))
+                goal = _pointer(builder, builder.add(builder.add(c, row), _integer(4 * column)), FLOAT)
+                value = builder.extract_element(new, ir.Constant(I32, r))
+                added = builder.fadd(builder.load(goal), value)
+                builder.store(builder.select(adds, added, value), goal)
 
     return intrinsic(_function(types.void, 7, build))
 
@@ -339,6 +392,139 @@ combined: Final = intrinsic(_function(types.void, 6, _combined))
 """combined(function, source, offsets, taps, goal, count): for each k < count the sum (ADD), or the first of the
 greatest (GREATEST), of the floats k behind the bytes offsets[0], offsets[1] ... of the source, in this order. Up to two
 vectors more are read and written."""
+
+
+# ---- Functions that are computed in double and rounded once ---------------------------------------
+
+_WIDE: Final = ir.VectorType(ir.DoubleType(), LANES)
+_FACTORS: Final = tuple(1.0 / math.factorial(k) for k in range(13, -1, -1))
+_EVEN: Final = 1.5 * 2.0**52
+"""Added to a number it leaves the nearest integer in the last bits."""
+_GRID: Final = 4096
+_TOP: Final = 6
+_CLOSE: Final = 2.0**-10
+"""Up to here the hyperbolic tangent is x - x ** 3 / 3, to a part in 10 ** 13."""
+
+
+def _number(value: float) -> Any:
+    return ir.Constant(_WIDE, [ir.Constant(ir.DoubleType(), value)] * LANES)
+
+
+def _called(builder: Any, name: str, *operands: Any) -> Any:
+    form = ir.FunctionType(_WIDE, [_WIDE] * len(operands))
+    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.{name}.v{LANES}f64")
+    return builder.call(function, list(operands))
+
+
+def _within(builder: Any, x: Any, low: float, high: float) -> Any:
+    """The number, limited; a NaN stays one."""
+    x = builder.select(builder.fcmp_ordered("<", x, _number(low)), _number(low), x)
+    return builder.select(builder.fcmp_ordered(">", x, _number(high)), _number(high), x)
+
+
+def _power(builder: Any, x: Any) -> Any:
+    """e ** x, to about the last bit of a double; x from -200 to 200, or a NaN."""
+    add, subtract, multiply = builder.fadd, builder.fsub, builder.fmul
+    shifted = add(multiply(x, _number(1.4426950408889634)), _number(_EVEN))
+    power = subtract(shifted, _number(_EVEN))
+    # Two parts of the logarithm of 2, of which the first has few digits: the difference is nearly exact.
+    r = subtract(x, multiply(power, _number(0.6931471803691238)))
+    r = subtract(r, multiply(power, _number(1.9082149292705877e-10)))
+    series = _number(_FACTORS[0])
+    for factor in _FACTORS[1:]:
+        series = add(multiply(series, r), _number(factor))
+    integers = ir.VectorType(I64, LANES)
+    bits = builder.add(builder.bitcast(shifted, integers), ir.Constant(integers, [_integer(1023)] * LANES))
+    exponent = builder.shl(bits, ir.Constant(integers, [_integer(52)] * LANES))
+    return multiply(series, builder.bitcast(exponent, _WIDE))
+
+
+def _exp_of(builder: Any, x: Any, _tables: Any) -> Any:
+    return _power(builder, _within(builder, x, -200.0, 200.0))
+
+
+def _tanh_of(builder: Any, x: Any, _tables: Any) -> Any:
+    size = _called(builder, "fabs", x)
+    power = _power(builder, builder.fmul(_within(builder, size, 0.0, 20.0), _number(-2.0)))
+    far = builder.fdiv(builder.fsub(_number(1.0), power), builder.fadd(_number(1.0), power))
+    cube = builder.fmul(builder.fmul(size, size), size)
+    near = builder.fsub(size, builder.fdiv(cube, _number(3.0)))
+    both = builder.select(builder.fcmp_ordered("<", size, _number(_CLOSE)), near, far)
+    return _called(builder, "copysign", both, x)
+
+
+def _erf_of(builder: Any, x: Any, tables: Any) -> Any:
+    """As `functions._erf_of`, operation by operation. tables: the error function, then its slope, at k / 4096."""
+    add, subtract, multiply = builder.fadd, builder.fsub, builder.fmul
+    size = _within(builder, _called(builder, "fabs", x), 0.0, _TOP)
+    known = builder.select(builder.fcmp_ordered("ord", size, size), size, _number(_TOP))
+    near = subtract(add(multiply(known, _number(_GRID)), _number(_EVEN)), _number(_EVEN))
+    index = builder.fptosi(near, ir.VectorType(I64, LANES))
+    c = multiply(near, _number(1 / _GRID))
+    h = subtract(size, c)
+    series = subtract(multiply(multiply(c, c), _number(2 / 3)), _number(1 / 3))
+    for term in (c, _number(-1.0)):
+        series = subtract(multiply(series, h), term)
+    series = multiply(series, h)
+    count = _TOP * _GRID + 1
+    series = multiply(series, _looked_up(builder, builder.add(tables, _integer(8 * count)), index))
+    series = add(series, _looked_up(builder, tables, index))
+    return _called(builder, "copysign", series, x)
+
+
+def _looked_up(builder: Any, table: Any, index: Any) -> Any:
+    """The doubles of a table at these places."""
+    integers = ir.VectorType(I64, LANES)
+    shifts = builder.mul(index, ir.Constant(integers, [_integer(8)] * LANES))
+    addresses = builder.add(_splat(builder, table, integers), shifts)
+    places = builder.inttoptr(addresses, ir.VectorType(ir.DoubleType().as_pointer(), LANES))
+    mask = ir.Constant(ir.VectorType(ir.IntType(1), LANES), [ir.Constant(ir.IntType(1), 1)] * LANES)
+    form = ir.FunctionType(_WIDE, [places.type, I32, mask.type, _WIDE])
+    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.gather.v{LANES}f64.v{LANES}p0")
+    return builder.call(function, [places, ir.Constant(I32, 8), mask, ir.Constant(_WIDE, None)])
+
+
+def _sigmoid_of(builder: Any, x: Any) -> Any:
+    """1 / (1 + e ** -x) of floats, each operation rounded to float."""
+    vector = _vector()
+    one = ir.Constant(vector, [ir.Constant(FLOAT, 1.0)] * LANES)
+    power = _rounded(builder, builder.fneg(x), _exp_of, None)
+    return builder.fdiv(one, builder.fadd(power, one))
+
+
+def _rounded(builder: Any, x: Any, function: Any, tables: Any) -> Any:
+    return builder.fptrunc(function(builder, builder.fpext(x, _WIDE), tables), _vector())
+
+
+def _row_applied(builder: Any, values: Sequence[Any]) -> None:
+    code, tables, x, out, count = values
+    vector = _vector()
+    bodies: dict[int, Callable[[Any], Any]] = {
+        ERF: lambda it: _rounded(builder, it, _erf_of, tables),
+        SIGMOID: lambda it: _sigmoid_of(builder, it),
+        TANH: lambda it: _rounded(builder, it, _tanh_of, None),
+        EXP: lambda it: _rounded(builder, it, _exp_of, None),
+    }
+    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
+    end = builder.append_basic_block("end")
+    switch = builder.switch(code, end)
+    for number, body in bodies.items():
+        block = builder.append_basic_block(f"function{number}")
+        switch.add_case(_integer(number), block)
+        builder.position_at_end(block)
+        with cgutils.for_range_slice(builder, _integer(0), count, _integer(LANES), I64) as (at, _):
+            shift = builder.mul(at, _integer(4))
+            source, goal = (_pointer(builder, builder.add(it, shift), vector) for it in (x, out))
+            rest = _splat(builder, builder.sub(count, at), ir.VectorType(I64, LANES))
+            mask = builder.icmp_signed("<", lanes, rest)
+            _masked(builder, "store", vector, goal, mask, body(_masked(builder, "load", vector, source, mask)))
+        builder.branch(end)
+    builder.position_at_end(end)
+
+
+row_applied: Final = intrinsic(_function(types.void, 5, _row_applied))
+"""row_applied(function, tables, x, out, count): a function of a row of floats, computed in double and rounded once;
+`out` may be x. tables: of doubles, for the functions that have some."""
 
 
 def _thinned(builder: Any, values: Sequence[Any]) -> None:

@@ -37,6 +37,9 @@ CASES = [
     _conv((1, 6, 5, 7), (40, 6, 1, 1)),
     _conv((1, 6, 5, 7), (4, 6, 1, 1)),
     _conv((0, 6, 5, 7), (4, 6, 3, 1)),
+    _conv((2, 4, 11, 5), (6, 4, 3, 3), pads=(1, 1, 2, 0), dilations=(2, 1)),
+    _conv((1, 4, 9), (6, 4, 4), False, pads=(2, 1)),
+    _conv((1, 3, 7, 3, 4), (4, 3, 2, 3, 2), pads=(1, 1, 0, 0, 1, 1)),
 ]
 
 
@@ -51,6 +54,8 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param != "alone":
         monkeypatch.setattr(correlation, "COLUMN_BYTES", 300)
         monkeypatch.setattr(correlation, "CHANNEL_BYTES", 300)
+        for name, value in {"ROW_BYTES": 300, "_LEAST_ROWS": 2, "ROW_TERMS": 1}.items():
+            monkeypatch.setattr(correlation, name, value)
     if "three" in request.param:
         for name, value in {"THREADS": 3, "_BYTES": 1}.items():
             monkeypatch.setattr(workers, name, value)
@@ -76,10 +81,12 @@ def test_what_is_computed_beside_the_data_reaches_no_result() -> None:
         assert not disagreements(KERNELS, "Conv", 11, [((y, w, *rest), attributes, count)], signs=False)
 
 
-def test_the_cases_take_all_ways() -> None:
+def test_the_cases_take_all_ways(monkeypatch: pytest.MonkeyPatch) -> None:
     found = set()
-    for (x, w, *_), stated, _ in CASES:
-        lists = (stated.get(name) for name in ("strides", "dilations", "pads"))
-        placed = place(Window(None, *lists, "NOTSET"), x.shape[2:], w.shape[2:])
-        found.add(way_of(Correlation(x.shape[0], x.shape[1], stated.get("group", 1), w.shape[0], placed)))
-    assert found == {"directly", "channels", "taps", "columns"}
+    for terms in (correlation.ROW_TERMS, 1):
+        monkeypatch.setattr(correlation, "ROW_TERMS", terms)
+        for (x, w, *_), stated, _ in CASES:
+            lists = (stated.get(name) for name in ("strides", "dilations", "pads"))
+            placed = place(Window(None, *lists, "NOTSET"), x.shape[2:], w.shape[2:])
+            found.add(way_of(Correlation(x.shape[0], x.shape[1], stated.get("group", 1), w.shape[0], placed)))
+    assert found == {"directly", "channels", "taps", "rows", "columns"}
