@@ -31,6 +31,7 @@ class Equality:
     """The comparison of one output's elements. laws: those that were used. refined: somewhere the right side gives one
     of several values that the left side may have. steps: how many comparisons were made. thorough: whether an
     alternative can be at all is asked in full before it is compared, since one that cannot was compared in vain.
+    effort: the solver's steps for a question about elements.
     """
 
     asker: Asker
@@ -43,6 +44,7 @@ class Equality:
     kinds: Mapping[str, Collection[str]] = field(default_factory=dict)
     reason: str = ""
     thorough: bool = False
+    effort: int = scalars.EFFORT
 
     def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
         """The elements are the same wherever the facts hold. top: they are those of the output itself."""
@@ -76,7 +78,7 @@ class Equality:
             return found
         if self.alike(left, right, facts):
             return True
-        if not self.real and scalars.decided(self, left, right, facts):
+        if not self.real and scalars.decided(self, left, right, facts, self.effort):
             return True
         self._fail("elements differ, or their equality is not found", left, right)
         return False
@@ -91,7 +93,7 @@ class Equality:
         found = (
             reals.same(self, left, right, facts)
             if self.real
-            else self._headed(left, right, facts) or scalars.decided(self, left, right, facts, scalars.QUICK)
+            else self._headed(left, right, facts) or scalars.decided(self, left, right, facts, min(self.effort, scalars.QUICK))
         )
         if not found:
             self.laws, self.reason = laws, ""
@@ -112,7 +114,7 @@ class Equality:
                     return False
             return True
         if left.op != right.op or len(left.args) != len(right.args):
-            return scalars.decided(self, left, right, facts, scalars.QUICK)
+            return scalars.decided(self, left, right, facts, min(self.effort, scalars.QUICK))
         if left.op in ("@.fold", "@.place"):
             return False
         turned = left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0]))

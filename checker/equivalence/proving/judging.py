@@ -38,7 +38,9 @@ class Found:
 
 @dataclass(slots=True)
 class Record:
-    """What was found out so far about a rule. real: over the reals, where nothing is rounded."""
+    """What was found out so far about a rule. real: over the reals, where nothing is rounded. effort: the solver's steps
+    for a question about elements.
+    """
 
     asker: Asker
     ranks: int = 0
@@ -49,6 +51,7 @@ class Record:
     cut: dict[str, None] = field(default_factory=dict)
     failed: list[Instance] = field(default_factory=list)
     real: bool = False
+    effort: int = scalars.EFFORT
 
 
 def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) -> Verdict:
@@ -59,7 +62,7 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) 
         if found is not None:
             seconds = time.monotonic() - start
             return Verdict(rule.name, rule.claim, REFUTED, most=most, seconds=seconds, witness=found)
-    record = Record(Asker())
+    record = Record(Asker(), effort=scalars.EFFORT // 40 if rule.claim == "reals" else scalars.EFFORT)
     strength = told = ""
     if not (search and rule.claim == "reals" and witness.search(replace(rule, claim="exact"), seed=seed, tries=FALSE)):
         strength, told = _proved(rule, record, most)
@@ -224,7 +227,7 @@ def _tensor(name: str, left: Value | None, right: Value | None, case: Case, reco
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
-    equality = Equality(asker, run.symbols, index, kinds=case.types, real=record.real)
+    equality = Equality(asker, run.symbols, index, kinds=case.types, real=record.real, effort=record.effort)
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:

@@ -63,8 +63,8 @@ def search(
 ) -> Witness | None:
     """A witness, None where none is found. failed: the instances that were not proved, which are tried first."""
     draw = random.Random(f"{rule.name} {seed}")
-    for instance in islice(_instances(rule, failed, draw), tries):
-        template = _template(rule, instance, draw)
+    for number, instance in enumerate(islice(_instances(rule, failed, draw), tries)):
+        template = _template(rule, instance, draw, bare=number % 4 == 3)
         if template is None:
             continue
         found = _differ(rule, template, draw, fills)
@@ -90,8 +90,10 @@ def _instances(rule: Rule, failed: Sequence[Instance], draw: random.Random) -> I
                 yield replace(draw.choice(every), types=chosen)
 
 
-def _template(rule: Rule, instance: Instance, draw: random.Random) -> Input | None:
-    """Tensors with sizes, and attributes; None where they have too many elements."""
+def _template(rule: Rule, instance: Instance, draw: random.Random, *, bare: bool) -> Input | None:
+    """Tensors with sizes, and attributes; None where they have too many elements. bare: no attribute is stated that
+    need not be, for of many at once hardly any choice has a meaning.
+    """
     sizes: dict[str, int] = {}
 
     def size(name: str) -> int:
@@ -124,7 +126,7 @@ def _template(rule: Rule, instance: Instance, draw: random.Random) -> Input | No
     rank = max(instance.ranks.values(), default=1)
     attributes: dict[str, AttributeData] = {}
     for it in rule.left.attributes:
-        if it.mark == "?" and draw.random() < 0.4:
+        if it.mark == "?" and (bare or draw.random() < 0.4):
             continue
         value = _attribute(it.kind, rule.left, rank, draw)
         if value is None:
