@@ -391,6 +391,8 @@ class OnnxruntimeExecutionProvider:
 
     def _compiled(self, part: provider.FusedNodeAndGraph) -> provider.NodeComputeInfo | provider.Declined:
         graph, meta = part.filtered_graph, part.meta_def
+        if not meta.outputs:  # nobody reads what its nodes give, and onnxruntime runs nothing for nothing
+            return provider.NodeComputeInfo(lambda _inputs, _allocate: ())
         known = self._known(graph)
         inputs, stored = _ends(graph, meta.inputs, known)
         try:

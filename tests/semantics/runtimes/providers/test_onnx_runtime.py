@@ -103,6 +103,14 @@ def test_of_a_part_that_it_does_not_take_together_others_run_the_nodes_and_the_r
     assert found.others[2][0].why == f"it does not offer to run the node: {tan} : no kernel for Tan"
 
 
+def test_nodes_that_nobody_reads_are_a_part_that_gives_nothing(small: None) -> None:
+    made = net(node("Neg", ["x"], ["a"]), node("Tan", ["x"], ["y"]))
+    session = Session(made, ["onnxruntime:process=own"])
+    assert parts(session) == [(NAME, (0,)), ("NumpyExecutionProvider", (1,))]
+    (y,) = session.run(None, {"x": X * 0 + 1007})
+    assert np.array_equal(y, np.tan(X * 0 + 1007))  # type: ignore[arg-type]
+
+
 @table(
     ("options", "said"),
     [
