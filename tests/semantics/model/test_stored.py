@@ -15,7 +15,7 @@ from sonnx.semantics.machine.memory import Memory, history_bytes, write
 from sonnx.semantics.model.elements import BITS, DTYPES, ELEMENT_TYPES, dtype_of, encode
 from sonnx.semantics.model.graph import Constant, Model
 from sonnx.semantics.model.loader import load, load_proto
-from sonnx.semantics.model.stored import array_of, raw_bytes
+from sonnx.semantics.model.stored import array_of, forget_pages, raw_bytes
 from sonnx.semantics.model.values import Array
 from sonnx.semantics.resources.process import OutOfBudget
 from tables import table
@@ -189,6 +189,26 @@ def test_weights_stay_in_the_mapping_of_their_file(tmp_path: Path) -> None:
     assert history_bytes([M]) < 2000
     raw = raw_bytes(constant_of(model), model, "w")
     assert np.shares_memory(np.frombuffer(raw, np.uint8), found.view(np.uint8))
+
+
+def resident(path: Path) -> int:
+    """The bytes of a mapped file that are in memory."""
+    parts = Path("/proc/self/smaps").read_text(encoding="utf-8").split(str(path))[1:]
+    return sum(1024 * int(part.split("Rss:")[1].split()[0]) for part in parts)
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="the pages of a mapping are counted on Linux alone")
+def test_pages_that_are_forgotten_are_read_again(tmp_path: Path) -> None:
+    weights = np.arange(1 << 20, dtype=np.float32)
+    model = in_file(model_proto(numpy_helper.from_array(weights, "w")), tmp_path)
+    found = array(model)
+    assert same(found, weights)
+    path = tmp_path / "m.onnx"
+    assert resident(path) >= weights.nbytes
+    forget_pages(found[5:-5])
+    assert resident(path) < weights.nbytes // 8
+    assert same(found, weights)
+    forget_pages(weights)  # it is mapped from no file
 
 
 def test_reading_weights_takes_no_descriptor_each(tmp_path: Path) -> None:

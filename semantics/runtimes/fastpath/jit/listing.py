@@ -54,7 +54,8 @@ class Operation:
 @dataclass
 class Listing:
     """The operations so far. shapes: of all tensors. temporary: the bytes of memory that is no tensor, by its number,
-    which is negative. inside: for a tensor that lies in another one which, and at which byte."""
+    which is negative. inside: for a tensor that lies in another one which, and at which byte. turned: for a tensor of
+    matrices those that it shows transposed; an operation that makes it is left out where nothing reads it."""
 
     shapes: Mapping[TensorId, Shape]
     constants: Mapping[TensorId, Array]
@@ -63,6 +64,7 @@ class Listing:
     operations: list[Operation] = field(default_factory=list)
     temporary: dict[int, int] = field(default_factory=dict)
     inside: dict[TensorId, tuple[TensorId, int]] = field(default_factory=dict)
+    turned: dict[TensorId, TensorId] = field(default_factory=dict)
     scratch: int = 0
 
     def add(self, code: int, parts: int, steps: Sequence[Step] = (), /, **parameters: Parameter) -> None:
@@ -121,7 +123,8 @@ class Listed:
 
 
 def finished(listing: Listing) -> Listed:
-    """The operations with their addresses."""
+    """The operations with their addresses; those are left out whose results nothing reads."""
+    listing.operations = _needed(listing)
     first: dict[TensorId, int] = {}
     last: dict[TensorId, int] = {}
     for number, operation in enumerate(listing.operations):
@@ -160,6 +163,16 @@ def finished(listing: Listing) -> Listed:
         tuple(values),
         wide,
     )
+
+
+def _needed(listing: Listing) -> list[Operation]:
+    needed = set(listing.outputs)
+    kept: list[Operation] = []
+    for operation in reversed(listing.operations):
+        if not needed.isdisjoint(listing.root(t)[0] for t in operation.writes):
+            needed.update(listing.root(t)[0] for t in operation.reads)
+            kept.append(operation)
+    return kept[::-1]
 
 
 def address(array: Array) -> int:

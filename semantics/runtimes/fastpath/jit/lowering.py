@@ -349,6 +349,8 @@ def _transpose(listing: Listing, node: Node, site: Site) -> None:
     writes = tuple(math.prod(dims[k + 1 :]) for k in range(len(dims)))
     if 0 in shape:
         raise UnfitError
+    if perm == (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2) and source not in listing.constants:
+        listing.turned[goal] = source
     copy(listing, listing.at(source), At(goal), dims, tuple(strides[k] for k in perm), writes)
 
 
@@ -438,12 +440,20 @@ def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId)
     if batch != others or 0 in listing.shapes[goal] or terms == 0:
         raise UnfitError
     groups = math.prod(batch)
+    if rows == 1 and right in listing.turned:
+        for k in range(groups):
+            source, goal_at = At(listing.at(left).tensor, BYTES * k * terms), At(goal, BYTES * k * columns)
+            matrix = At(listing.turned[right], BYTES * k * terms * columns)
+            _dots(listing, source, matrix, (columns, terms), goal_at, [])
+        return
     family = 1 if rows == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda it: -rows % it)
     kernels, data = listing.at(left), listing.at(right)
     if family > 1:
         kernels = At(listing.temporary_memory(BYTES * groups * -(-rows // family) * family * terms))
         _pack(listing, listing.at(left), kernels, groups, rows, terms, family)
-    if not listing.is_own(right):
+    # Whole vectors are read, beyond the end too where it is not that of one; such a row is cut into 3 and 1 of them.
+    ends = columns == 4 * LANES if family == 1 else columns % LANES == 0
+    if not listing.is_own(right) and not ends:
         data = At(listing.temporary_memory(BYTES * groups * terms * columns + SLACK))
         copy(listing, listing.at(right), data, (groups * terms * columns,), (1,), (1,))
     multiply(
@@ -469,12 +479,12 @@ def _pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms:
                 )  # fmt: skip
 
 
-def _dots(listing: Listing, source: At, matrix: Array, goal: At, steps: Sequence[Step]) -> None:
-    """The products of one row with the rows of a matrix."""
-    rows, terms = matrix.shape
+def _dots(listing: Listing, source: At, matrix: At, shape: Shape, goal: At, steps: Sequence[Step]) -> None:
+    """The products of one row with the rows of a matrix of this shape."""
+    rows, terms = shape
     parts, each = _each(rows, terms)
     listing.add(
-        operations.DOTS, parts, steps, source=source, kernels=At(matrix), goal=goal, terms=terms, rows=rows,
+        operations.DOTS, parts, steps, source=source, kernels=matrix, goal=goal, terms=terms, rows=rows,
         rows_each=each, count=len(steps),
     )  # fmt: skip
 
@@ -487,7 +497,7 @@ def _product(
     if 0 in (count, rows, terms):
         raise UnfitError
     if count == 1:
-        _dots(listing, listing.at(source), np.ascontiguousarray(matrix), At(goal), steps)
+        _dots(listing, listing.at(source), At(np.ascontiguousarray(matrix)), matrix.shape, At(goal), steps)
         return
     family = min(range(ROWS, ROWS - 3, -1), key=lambda it: -count % it)
     memory = listing.temporary_memory(BYTES * -(-count // family) * family * terms)
@@ -578,10 +588,10 @@ def _lstm(listing: Listing, node: Node, site: Site) -> None:
             At(np.zeros(units, SINGLE)) if t is None else At(listing.at(t).tensor, BYTES * q * units)
             for t in (node.inputs[k] if k < len(node.inputs) else None for k in (5, 6))
         )
-        weights = np.ascontiguousarray(r[q])
+        weights = At(np.ascontiguousarray(r[q]))
         reverse = q == 1 or text(site, "direction", "forward") == "reverse"
         for count, t in enumerate(reversed(range(steps)) if reverse else range(steps)):
-            _dots(listing, h, weights, At(sums), [(ADD, TENSOR, At(products, BYTES * t * rows))])
+            _dots(listing, h, weights, (rows, units), At(sums), [(ADD, TENSOR, At(products, BYTES * t * rows))])
             h, before, c = At(y, BYTES * units * (t * directions + q)), c, At(cells[count % 2])
             listing.add(
                 operations.CELL, parts, source=At(sums), goal=h, before=before, cell=c, size=units, size_each=each

@@ -1,11 +1,13 @@
-"""Limits: the bound where an element lies beyond it, else the element with its own bits."""
+"""Limits: the bound where an element lies beyond it, else the element with its own bits. Blocks, and Erf."""
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from sonnx.semantics.runtimes.fastpath import functions
+import pytest
+from sonnx.semantics.runtimes.fastpath import functions, workers
 from tables import table
 
 SPECIAL = [np.nan, -0.0, 0.0, np.inf, -np.inf, 1e-45, -1.5, 2.0, 1.0]
@@ -44,3 +46,23 @@ def test_a_limit_is_computed_in_place() -> None:
         wanted = np.maximum(data, np.float32(0))
         functions.at_least(data, np.zeros((), np.float32), data)
         assert (data == wanted).all()
+
+
+def test_blocks_are_shared_by_threads_with_the_same_bits(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(4).standard_normal(9 * functions.BLOCK + 5).astype(np.float32)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(workers, "THREADS", threads)
+        out = np.zeros_like(x)
+        functions.in_blocks(functions.erf(x.dtype), x, out)
+        found.append(out.tobytes())
+    assert found[0] == found[1]
+
+
+def test_the_error_function_is_rounded_from_the_exact_value_of_nearly_every_float() -> None:
+    """Where the double next to the exact value lies within 4 units of its last place, so does what is rounded."""
+    random = np.random.default_rng(6)
+    x = np.concatenate([random.standard_normal(3000) * scale for scale in (1e-6, 0.1, 1, 4)]).astype(np.float32)
+    wide = x.astype(np.float64)
+    exact = np.array([math.erf(it) for it in wide.tolist()])
+    assert np.max(np.abs(functions._erf_of(wide) - exact) / np.spacing(np.abs(exact))) <= 4

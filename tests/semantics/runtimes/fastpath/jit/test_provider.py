@@ -180,9 +180,15 @@ def test_products_with_a_known_matrix_are_within_the_bound(
 
 
 PAIRS = {
-    "y = MatMul(x, z)": ("2, 3, 9, 70 -> 2, 3, 70, 33", "1, 300 -> 300, 20", "4, 1, 33 -> 4, 33, 65", "5, 7 -> 7, 1"),
-    "t = Transpose<perm = [0, 2, 1]>(z) p = MatMul(x, t) y = Softmax(p)": ("3, 5, 8 -> 3, 17, 8",),
-}
+    "y = MatMul(x, z)": (
+        "2, 3, 9, 70 -> 2, 3, 70, 33", "1, 300 -> 300, 20", "4, 1, 33 -> 4, 33, 65", "5, 7 -> 7, 1",
+        "2, 1, 9 -> 2, 9, 64",
+    ),
+    "t = Transpose<perm = [0, 2, 1]>(z) p = MatMul(x, t) y = Softmax(p)": (
+        "3, 5, 8 -> 3, 17, 8", "3, 1, 8 -> 3, 17, 8",
+    ),
+    "t = Transpose<perm = [0, 2, 1]>(z) p = MatMul(x, t) r = Relu(t) y = MatMul(p, r)": ("3, 1, 8 -> 3, 8, 8",),
+}  # fmt: skip
 
 
 @table("body", PAIRS)
