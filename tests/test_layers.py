@@ -35,6 +35,7 @@ ONNX_MODULES = {
     "semantics.machine.files.protobuf_files",
     # shape inference, in a process of its own
     "semantics.facts.inference.model",
+    "semantics.facts.inference.pieces",
     "semantics.facts.inference.worker",
     # engines: a model that shows its values, and the worker of runtimes that are written in Python
     "semantics.runtimes.engines.python_worker",

@@ -271,7 +271,7 @@ def _elements(listing: Listing) -> Family:
     return Family(members, None, None, has, lambda env, x, _p: TRUE if has(env, x) else FALSE)
 
 
-def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) -> Argument:
+def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols, sort: Sort | None = BOOL) -> Argument:
     """A result that was read off a fact counts only where the fact is assumed: elsewhere it never helps the formula."""
     if polarity > 0:
         if isinstance(result, Term) and result.op == "and":
@@ -279,7 +279,7 @@ def under(assumed: Argument, result: Argument, polarity: int, symbols: Symbols) 
         return assumed if result is TRUE else FALSE if result is FALSE else Term("and", (assumed, result))
     if polarity < 0:
         return implication(assumed, result)
-    return Term("ite", (assumed, result, symbols.irrelevant(BOOL)))
+    return Term("ite", (assumed, result, symbols.irrelevant(sort)))
 
 
 # ---- Leaves and connectives -------------------------------------------------------------------
@@ -374,6 +374,7 @@ def _select(test: Argument, then: Callable[[Env], Argument], other: Callable[[En
 def _case(core: Core, context: Context) -> Meaning:
     """A subject whose value is known selects its arm under the guard that it has this value; else a chain of tests."""
     subject, symbols, sort = scalar(core.parts[0], context), context.work.symbols, core.sort
+    polarity = context.polarity if sort == BOOL else 0
     bodies = [meaning(body, context) for body in core.parts[1:]]
     tests = [(labels, body) for labels, body in zip(core.labels, bodies, strict=True) if labels]
     arms = {label: body for labels, body in tests for label in labels}
@@ -384,7 +385,7 @@ def _case(core: Core, context: Context) -> Meaning:
         if value is not None:
             chosen = arms.get(str(value), default)
             result = symbols.unknown(sort) if chosen is None else _term(chosen, env)
-            return result if subject.rigid else guarded(subject.term(env), value, result, sort, symbols)
+            return result if subject.rigid else guarded(subject.term(env), value, result, sort, polarity, symbols)
         result = symbols.unknown(sort) if default is None else _term(default, env)
         for labels, body in reversed(tests):
             same: list[Argument] = [Term("=", (subject.term(env), symbols.number(label))) for label in labels]
@@ -405,14 +406,12 @@ def _term(meant: Meaning, env: Env) -> Argument:
     return meant.term(env)
 
 
-def guarded(subject: Argument, value: Element, result: Argument, sort: Sort | None, symbols: Symbols) -> Argument:
-    """`result` where the subject has the value which the facts give it; elsewhere anything."""
-    test = Term("=", (subject, symbols.number(value)))
-    if result is TRUE:
-        return Term("or", (test, symbols.irrelevant(sort)))
-    if result is FALSE:
-        return Term("and", (Term("not", (test,)), symbols.irrelevant(sort)))
-    return Term("ite", (test, result, symbols.irrelevant(sort)))
+def guarded(
+    subject: Argument, value: Element, result: Argument, sort: Sort | None, polarity: int, symbols: Symbols
+) -> Argument:
+    """`result` where the subject has the value which the facts give it; elsewhere it never helps the formula, or, where
+    the polarity is 0, anything."""
+    return under(Term("=", (subject, symbols.number(value))), result, polarity, symbols, sort)
 
 
 # ---- Comparison --------------------------------------------------------------------------------
@@ -493,7 +492,7 @@ def _equal_sets(one: Family, other: Family, env: Env, symbols: Symbols) -> Argum
 
 def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
     if isinstance(domain, Listing):
-        return _in_list(element, domain, symbols)
+        return _in_list(element, domain, polarity, symbols)
     if not isinstance(domain, Family):
         raise InternalError("'in' needs a set or a list")
     family, value_of, contains = domain, element.value, domain.contains
@@ -516,7 +515,7 @@ def _contains(element: Scalar, domain: Meaning, polarity: int, symbols: Symbols)
     return rigid if element.rigid else term
 
 
-def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[Env], Argument]:
+def _in_list(element: Scalar, listing: Listing, polarity: int, symbols: Symbols) -> Callable[[Env], Argument]:
     texts = listing.literals
 
     def term(env: Env) -> Argument:
@@ -526,7 +525,7 @@ def _in_list(element: Scalar, listing: Listing, symbols: Symbols) -> Callable[[E
             if element.rigid:
                 return listed
             if len(texts) > SHORT:
-                return guarded(element.term(env), value, listed, BOOL, symbols)
+                return guarded(element.term(env), value, listed, BOOL, polarity, symbols)
         items = listing.items(env)
         if items is None:
             return symbols.unknown(BOOL)

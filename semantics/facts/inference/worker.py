@@ -10,10 +10,13 @@ from __future__ import annotations
 import resource
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
+from functools import partial
 
 from onnx import GraphProto, ModelProto
 from onnx.onnx_cpp2py_export import shape_inference
 
+from . import pieces
 from .model import located
 
 LONG = 1_000_000
@@ -29,7 +32,13 @@ def infer(model: bytes) -> tuple[str, bytes]:
     An error that ends inference altogether takes its node out of the model, and inference starts anew.
     """
     errors: list[str] = []
-    propagated = not _has_long_vector(ModelProto.FromString(model).graph)
+    whole = ModelProto.FromString(model)
+    propagated = not _has_long_vector(whole.graph)
+    if pieces.copied(whole.graph) > pieces.WORTH:
+        with suppress(pieces.WholeError):
+            strict = partial(shape_inference.infer_shapes, check_type=False, strict_mode=True, data_prop=propagated)
+            return "", pieces.in_pieces(whole, strict).SerializeToString()
+    del whole
     for _ in range(ATTEMPTS):
         try:
             return "\n".join(errors), shape_inference.infer_shapes(model, False, True, propagated)
