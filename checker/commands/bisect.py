@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, SECONDS, check_sizes, check_writable, deliver, size_option
+from sonnx.semantics.commands.options import (
+    PATH,
+    SECONDS,
+    check_apart,
+    check_sizes,
+    check_writable,
+    deliver,
+    size_option,
+)
 from sonnx.spec.cli import exit_code
 from sonnx.spec.terminal import Progress, inert, progress_bar
 
@@ -97,6 +105,7 @@ def bisect(
         raise click.UsageError(f"the engine {inert(name)!r} has no optimizers that can be switched off")
     model, inputs = stored(model, inputs, seed)
     loaded = load(model)
+    check_apart((report, output, small), loaded)
     drawn = drawn_cases(loaded, inputs, seed, sizes, cases if seed is not None else 1)
     done = _first_wrong(engine, source_of(loaded, model), list(drawn), bits, timeout)
     if as_json:

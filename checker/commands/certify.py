@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import rich_click as click
 from click.core import ParameterSource
-from sonnx.semantics.commands.options import PATH, SECONDS, check_writable, deliver
+from sonnx.semantics.commands.options import PATH, SECONDS, check_apart, check_writable, deliver
 from sonnx.spec.cli import exit_code
 from sonnx.spec.project import settings
 from sonnx.spec.terminal import progress_bar
@@ -163,6 +163,8 @@ def certify(
         limits = {}  # those of the settings are for other calls too
     several, names, given = _named(models)
     _check(several, form, output, certificate, dump)
+    targets = (None if several and form == "html" else output, None if several else certificate)
+    check_apart(targets, *(Path(it) for it in names if it != STANDARD_INPUT))
 
     with progress_bar() as progress:
 
@@ -203,6 +205,10 @@ def certify(
             outcomes, ended = _gathered(begin(names, judge, jobs, progress))
         else:
             outcomes, ended = [judge(names[0])], 0
+    for outcome in outcomes:
+        if outcome.name != STANDARD_INPUT and outcome.report is not None:
+            beside = Path(outcome.name).parent
+            check_apart(targets, *(beside / name for name, _, _ in outcome.report.model.files))
     if certificate is not None:
         for outcome, target in _targets(outcomes, certificate) if several else [(outcomes[0], certificate)]:
             target.parent.mkdir(parents=True, exist_ok=True)

@@ -7,7 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
-from sonnx.semantics.commands.options import PATH, check_sizes, check_writable, deliver, provider_option, size_option
+from sonnx.semantics.commands.options import (
+    PATH,
+    check_apart,
+    check_sizes,
+    check_writable,
+    deliver,
+    provider_option,
+    size_option,
+)
 from sonnx.spec.pages import check_installed
 from sonnx.spec.terminal import progress_bar
 
@@ -86,6 +94,7 @@ def compare(
         check_installed()
     model, inputs = stored(model, inputs, seed)
     loaded = load(model)
+    check_apart((output, graph), loaded)
     if providers:
         values = list(drawn_cases(loaded, inputs, seed, sizes, cases))
         sys.exit(_by_parts(loaded, model.name, providers, values, form, output))

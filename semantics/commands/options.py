@@ -122,9 +122,12 @@ def check_writable(*targets: Path | None) -> None:
             raise click.UsageError(f"cannot write {str(target)!r}: name a file in an existing folder")
 
 
-def check_apart(targets: Sequence[Path | None], *models: Model) -> None:
-    """Refuse to write over a file that a model is read from, external data included, and to write two things to one."""
-    read = [model.folder / it.name for model in models if model.folder is not None for it in model.files]
+def check_apart(targets: Sequence[Path | None], *sources: Model | Path) -> None:
+    """Refuse to write over a file that is read, those of a model with its external data, and to write two things to
+    one."""
+    models = [it for it in sources if not isinstance(it, Path)]
+    read = [it for it in sources if isinstance(it, Path)]
+    read += [model.folder / it.name for model in models if model.folder is not None for it in model.files]
     taken = {it.resolve() for it in read}
     for target in (it for it in targets if it is not None and (it.is_file() or not it.exists())):
         if target.resolve() in taken or any(target.exists() and target.samefile(it) for it in read if it.exists()):

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import rich_click as click
 
-from .options import PATH, check_writable, counted, deliver, provider_option
+from .options import PATH, check_apart, check_writable, counted, deliver, provider_option
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +52,9 @@ def partition(model: Path, providers: tuple[str, ...], form: str, output: Path |
     check_writable(output)
     if form == "html":
         check_installed()
-    found = explained(checked_model(load(model)), providers)
+    loaded = load(model)
+    check_apart((output,), loaded)
+    found = explained(checked_model(loaded), providers)
     if form == "html":
         from ..picture.page import to_html
 

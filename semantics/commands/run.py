@@ -136,6 +136,7 @@ def run(
     options.check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
+    options.check_apart((output, trace, picture), loaded)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.allocation.observed import AllocationObserver
     from ..machine.drawn import DrawnObserver
@@ -199,6 +200,7 @@ def _by_reference(
 
     options.check_writable(output)
     loaded = load(path)
+    options.check_apart((output,), loaded)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     started = time.monotonic()
     done = run_model(loaded, given, draws=draws, steps=steps)
@@ -237,6 +239,7 @@ def _by_engine(
 
     options.check_writable(output)
     chosen, loaded = with_providers(providers) if providers else engine(name), load(path)
+    options.check_apart((output,), loaded)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.inputs import bound_inputs
 

@@ -12,7 +12,7 @@ import gc
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from types import MappingProxyType
@@ -34,11 +34,12 @@ from sonnx.spec.elaborate.core import Core
 from .entering import Entered, enter, stored_array
 from .facts import Facts
 from .interface import Interface, Port, interface
+from .islands import Shown, prove_islands
 from .normalizing import OF_THE_TABLE, Firing, Normalizer, Rules, Strength, no_rules
 from .rewriting import Trusted, proved_rules, rules_of
 from .searching import Search, Witness, hull, search
 from .table import ApplicationId, Table, ValueId
-from .unifying import Differences, Pair, arguments, cone, unify
+from .unifying import Differences, Island, Pair, arguments, common, cone, unify
 
 SECONDS: Final = 10.0
 """The time that is given to the search by default."""
@@ -69,7 +70,8 @@ SENTENCES: Final = {
 class Sides:
     """The two models in one table. pairs: values that are to be equal. unmatched: applications that may get stuck, of A
     and of B alone. rounded: pairs of applications to stored tensors, one of each model, that are one value only since a
-    rule over the reals had them evaluated."""
+    rule over the reals had them evaluated. islands: places where they part, and which are proved on their own; open_:
+    why that is not so of all of them."""
 
     table: Table
     a: Entered
@@ -81,6 +83,8 @@ class Sides:
     strength: Strength
     declared: tuple[str, ...] = ()
     rounded: tuple[tuple[ApplicationId, ApplicationId], ...] = ()
+    islands: tuple[Shown, ...] = ()
+    open_: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +158,7 @@ def compare(
     ports = interface(*models)
     chosen = proved_rules() if rules is None else rules
     with _no_garbage():
-        sides, differences, proved, decisions = _proved(models, ports, chosen, strength, say)
+        sides, differences, proved, decisions = _proved(models, ports, chosen, strength, seconds, say)
     notes = _settled_notes(sides)
     if proved is Strength.ALLOWED and _shown_nans(sides):
         notes += (
@@ -202,12 +206,14 @@ def _proved(
     ports: Interface,
     rules: Trusted,
     demanded: Strength,
+    seconds: float,
     say: Callable[[str, int, int], None],
 ) -> tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]]:
     """The normal forms that make the models equal, or those of the strength that is demanded; where they part. Tried
     are the strength that is demanded, then the others: where no weak rule fires, equality is as strong as if none had
-    been admitted."""
+    been admitted. What is left are islands, which are proved within some seconds."""
     facts, asked = Facts(Table()), rules_of(rules)
+    deadline = time.monotonic() + seconds
     claimed = {rules.strength(rule) for rule in rules.rules}
     tried: tuple[Sides, Differences, Strength | None, tuple[ApplicationId, ...]] | None = None
     for strength in (demanded, *sorted(claimed - {demanded, Strength.EXACT})):
@@ -215,15 +221,34 @@ def _proved(
         sides = sided(facts, models, ports, asked, strength)
         differences = unify(facts.table, [pair for _, pair in sides.pairs], sides.rounded)
         one_sided = any(it for it in sides.unmatched) or bool(sides.declared)
+        if differences and not one_sided and not ports.apart and not sides.rounded:
+            say("proofs of places where they part", 0, 0)
+            sides = _with_islands(sides, differences, deadline)
         decisions = decided(sides) if strength is Strength.REALS else ()
-        same = all(a == b for _, (a, b) in sides.pairs)
+        same = bool(sides.islands) or all(a == b for _, (a, b) in sides.pairs)
         if same and not one_sided and not decisions and not ports.apart and not sides.rounded:
-            fired = [it.strength for it in sides.firings.values()]
-            return sides, differences, max([*fired, _of_open(sides), _of_nans(sides, models, ports)]), ()
+            used = [it.strength for it in (*sides.firings.values(), *sides.islands)]
+            strongest = max([*used, _of_open(sides), _of_nans(sides, models, ports)])
+            return sides, Differences((), ()), strongest, ()
         tried = tried or (sides, differences, None, decisions)
     if tried is None:
         raise ModelError("no strength was tried")
     return tried
+
+
+def _with_islands(sides: Sides, differences: Differences, deadline: float) -> Sides:
+    """The sides with proofs of all places where they part: of those where heads differ, or else of the outputs."""
+    table = sides.table
+    apart = [(name, pair) for name, pair in sides.pairs if pair[0] != pair[1]]
+    outputs = [Island(pair, f"the output {name}", common(table, *pair)) for name, pair in apart]
+    leaves = () if differences.constants else differences.islands
+    reason = ""
+    for islands in (leaves, outputs):
+        if islands and {it.pair for it in islands} != ({it.pair for it in leaves} if islands is outputs else ()):
+            shown, reason = prove_islands(sides.facts, islands, sides.strength, deadline)
+            if shown:
+                return replace(sides, islands=shown)
+    return replace(sides, open_=reason)
 
 
 def _of_nans(sides: Sides, models: tuple[Model, Model], ports: Interface) -> Strength:
@@ -239,6 +264,7 @@ def _shown_nans(sides: Sides) -> bool:
     """True if BitCast is applied to floating-point numbers that rest on what a rule has made."""
     table = sides.table
     made = {v for it in sides.firings.values() if it.rule not in OF_THE_TABLE for v in it.values if v is not None}
+    made |= {v for it in sides.islands for v in it.island.pair}
     below = {table.producer(v) for _, pair in sides.pairs for root in pair for v in cone(table, root)}
     asked = [table.applications[it] for it in below if it is not None]
     shown = [it.inputs[0] for it in asked if it.name == "BitCast" and it.inputs[0] is not None]
@@ -415,6 +441,7 @@ def decided(sides: Sides) -> tuple[ApplicationId, ...]:
     are no floating-point numbers, and those of a text that rounds."""
     table = sides.table
     weak = {v for it in sides.firings.values() if it.strength is Strength.REALS for v in it.values if v is not None}
+    weak |= {v for it in sides.islands if it.strength is Strength.REALS for v in it.island.pair}
     touched = set(weak)
     decisions: dict[ApplicationId, None] = {}
     below = {v for _, pair in sides.pairs for root in pair for v in cone(table, root)}

@@ -14,6 +14,7 @@ from sonnx.spec.terminal import few, one_line, print_line
 
 from .comparison import SENTENCES, Comparison, Sides, Verdict
 from .entering import Entered
+from .islands import MOST, Shown
 from .normalizing import OF_THE_TABLE, Firing, Strength
 from .searching import Witness
 from .table import ApplicationId, ValueId
@@ -77,6 +78,10 @@ def sentence(comparison: Comparison) -> str:
     fired = {it.rule for it in comparison.sides.firings.values()} - OF_THE_TABLE
     if comparison.verdict is Verdict.EQUAL and fired:
         said += ", but that where one gives a NaN the other may give another NaN"
+    count = len(comparison.sides.islands)
+    if count:
+        places = "one place" if count == 1 else f"{count} places"
+        said += f", where {places} in which they part {'is' if count == 1 else 'are'} proved alone"
     shown = comparison.proved is not None and bool(assumed(comparison))
     return said + ("; only where what was assumed of values holds" if shown else "")
 
@@ -168,6 +173,8 @@ def to_data(comparison: Comparison) -> dict[str, Data]:
         "shared_values": shared_values(sides),
         "constants": [_constant(sides, it) for it in comparison.differences.constants],
         "islands": [_island(sides, it) for it in comparison.differences.islands],
+        "shown": [_shown(sides, it) for it in sides.islands],
+        "open": sides.open_,
         "requirements": [
             {"model": name, "nodes": list(nodes_of(side, it)), "operator": sides.table.applications[it].name}
             for name, side, alone in zip("AB", (sides.a, sides.b), sides.unmatched, strict=True)
@@ -223,7 +230,21 @@ def _constant(sides: Sides, it: ConstantDifference) -> Data:
 
 
 def _island(sides: Sides, it: Island) -> Data:
+    return {**_placed(sides, it)}
+
+
+def _placed(sides: Sides, it: Island) -> dict[str, Data]:
     return {"what": it.what, "places": [place(sides.a, it.pair[0]), place(sides.b, it.pair[1])], "cuts": len(it.cuts)}
+
+
+def _shown(sides: Sides, it: Shown) -> Data:
+    return {
+        **_placed(sides, it.island),
+        "strength": it.strength.name.lower(),
+        "rewrite": it.text,
+        "swapped": it.swapped,
+        "laws": list(it.laws),
+    }
 
 
 def _witness(it: Witness) -> Data:
@@ -259,6 +280,11 @@ def lines(comparison: Comparison) -> Sequence[str]:
         made.append(f"{name}        {file}({len(model.nodes)} nodes{digest})")
     made.append(f"verdict  {comparison.verdict.name}: {sentence(comparison)}.")
     made += _why(comparison)
+    for it in sides.islands:
+        where = f"{place(sides.a, it.island.pair[0])} of A, {place(sides.b, it.island.pair[1])} of B"
+        made.append(f"island   {it.island.what}: {where}; proved ({it.strength.name.lower()}) as a rewrite of its own:")
+        made += [f"         {line}" for line in it.text.splitlines()]
+        made += [f"         by {law}" for law in it.laws]
     made += [f"changed  {it}" for it in comparison.ports.changes]
     made += [f"note     {it}" for it in comparison.notes]
     made += [f"assumed  of values: {it}" for it in assumed(comparison)]
@@ -301,6 +327,11 @@ def _why(comparison: Comparison) -> list[str]:
         for island in comparison.differences.islands[:_SHOWN]:
             places = f"{place(sides.a, island.pair[0])} of A, {place(sides.b, island.pair[1])} of B"
             made.append(f"island   {island.what}: {places} ({len(island.cuts)} common values below)")
+        if sides.open_:
+            made.append(
+                f"open     no proof of a place where they part, of at most {MOST} applications, in the time of the"
+                f" search: {sides.open_}"
+            )
         for name, side, alone in zip("AB", (sides.a, sides.b), sides.unmatched, strict=True):
             if alone:
                 found = [path for it in sorted(alone) for path in nodes_of(side, it)] or ["a node that a rule made"]

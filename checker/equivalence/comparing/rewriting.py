@@ -109,7 +109,8 @@ class _Rewriting:
 
 def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
     """Fewer applications than before, but for what stored values alone decide; or as many that read less; or as many of
-    the same operators, of later definitions or with more attributes stated. That this alone ends is not shown: `Normalizer` asks for no rule any more within so many that have fired."""
+    the same operators, of later definitions or with more attributes stated. That this alone ends is not shown:
+    `Normalizer` asks for no rule any more within so many that have fired."""
     table = normal.table
     made: list[bool] = []
     for node in right.nodes:

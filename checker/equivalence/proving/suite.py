@@ -38,10 +38,10 @@ def judged(name: str, seed: int = 0) -> Verdict:
     return judged_rewrite(specification().rules[name], seed)
 
 
-def judged_rewrite(it: CoreRewrite, seed: int = 0) -> Verdict:
+def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True) -> Verdict:
     """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
-    right side that has to be on record."""
-    found = judge(rule(it), seed=seed)
+    right side that has to be on record. search: for an input that refutes it."""
+    found = judge(rule(it), search=search, seed=seed)
     lacking = _not_shown(it.right) if found.verdict == PROVED else []
     if not lacking:
         return found

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_calls import called
-from onnx import checker, save
+from onnx import checker
 from small_models import means_the_same, model_of, proto_of
 from sonnx.checker.equivalence.optimizing.admitting import UnknownRule
 from sonnx.checker.equivalence.optimizing.optimizer import optimize
@@ -175,26 +174,6 @@ def test_what_bitcast_shows_is_not_rewritten() -> None:
         assert not optimize(model_of(shown, 26), rules=["NegMul"], proved=KNOWN).counts()
         hidden = model_of(shown.replace("BitCast", "Cast"), 26)
         assert optimize(hidden, rules=["NegMul"], proved=KNOWN).counts() == {"NegMul": 1}
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        ("-o", "m.onnx"), ("-o", "w.bin"), ("-o", "link.onnx"), ("-o", "s.onnx", "--report", "m.onnx"),
-        ("-o", "s.onnx", "--certificate", "s.onnx"),
-    ],
-)  # fmt: skip
-def test_no_file_of_the_model_is_written_over(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], options: tuple[str, ...]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    proto = proto_of("g (float[2] X) => (float[2] Y) { Y = Add(X, w) }", stored={"w": np.ones(2, np.float32)})
-    save(proto, "m.onnx", save_as_external_data=True, location="w.bin", size_threshold=0)
-    Path("link.onnx").symlink_to("m.onnx")
-    before = {it: Path(it).read_bytes() for it in ("m.onnx", "w.bin")}
-    code, _, said = called(capsys, "optimize", "m.onnx", *options)
-    assert code == 2 and "is read, or written already" in said
-    assert {it: Path(it).read_bytes() for it in before} == before and not Path("s.onnx").exists()
 
 
 def test_a_file_is_written_as_a_whole_or_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
