@@ -118,6 +118,16 @@ def test_rounding_before_a_decision_is_no_equality() -> None:
     assert found.proved is None and found.decisions
 
 
+def test_what_is_shown_for_short_lists_is_not_shown() -> None:
+    """Rules say up to how many entries they are proved; an island is to hold as it stands."""
+    text = (
+        'rewrite Island (X: float[2, 3], s: int64[n]) -> Y: float "Two places compute the same."\n'
+        '  source "the two models"\n  from Y = Neg@13(Expand@13(X, s))\n  to Y = Expand@13(Neg@13(X), s)\n  exactly\n'
+    )
+    strength, told, _ = islands._judged(text, SECONDS)
+    assert not strength and "short lists only: n" in told
+
+
 def test_the_time_is_kept() -> None:
     begun = time.monotonic()
     found = compared(NOT_BOTH, EITHER_NOT, seconds=0.0)
