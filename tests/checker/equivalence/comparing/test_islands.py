@@ -95,6 +95,15 @@ def test_a_place_that_no_rule_joins_is_proved_alone(name: str) -> None:
     assert "where one place in which they part is proved alone" in lines(found)[2]
 
 
+def test_a_place_of_numbers_may_give_another_nan() -> None:
+    """A proof takes all NaNs for one."""
+    found = compared(f"{TWO} {{ z = Sum(x, y) }}", f"{TWO} {{ z = Add(x, y) }}")
+    assert found.verdict is Verdict.EQUAL and found.sides.islands and not found.sides.firings
+    assert "may give another NaN" in lines(found)[2]
+    truths = compared(NOT_BOTH, EITHER_NOT)
+    assert truths.verdict is Verdict.EQUAL and "NaN" not in lines(truths)[2]
+
+
 @pytest.mark.parametrize(
     "name", [name if name in list(FALSE)[:3] else pytest.param(name, marks=pytest.mark.campaign) for name in FALSE]
 )
