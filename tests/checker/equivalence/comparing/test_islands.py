@@ -116,6 +116,12 @@ def test_what_is_not_equal_is_not_proved(name: str) -> None:
         assert any(line.startswith("open ") for line in lines(found))
 
 
+def test_numbers_are_equal_where_they_are_numbers() -> None:
+    """x * y / y is x where y is not 0, and x is there too where y is."""
+    found = compared(f"{TWO} {{ a = Mul(x, y) z = Div(a, y) }}", f"{TWO} {{ z = Identity(x) }}", Strength.REALS)
+    assert found.verdict is Verdict.REALS and "no division by 0" in lines(found)[2]
+
+
 def test_rounding_before_a_decision_is_no_equality() -> None:
     """Equal over the reals below, and ArgMax above turns what rounding leaves of it into another place."""
     head = "g (float[2, 4] x, float[2, 4] y, float[2, 4] c) => (int64[2, 1] z)"
