@@ -86,6 +86,7 @@ def bisect(
       sonnx bisect model.onnx --engine onnxruntime --random 1
       sonnx bisect model.onnx --engine onnxruntime --input x=x.npy -o smallest.onnx
     """
+    from sonnx.semantics.machine.files.numpy_files import input_files
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.runtimes.engines.protocol import Optimizing
     from sonnx.semantics.runtimes.engines.registry import started
@@ -105,7 +106,7 @@ def bisect(
         raise click.UsageError(f"the engine {inert(name)!r} has no optimizers that can be switched off")
     model, inputs = stored(model, inputs, seed)
     loaded = load(model)
-    check_apart((report, output, small), loaded)
+    check_apart((report, output, small), loaded, *input_files(loaded, inputs))
     drawn = drawn_cases(loaded, inputs, seed, sizes, cases if seed is not None else 1)
     done = _first_wrong(engine, source_of(loaded, model), list(drawn), bits, timeout)
     if as_json:

@@ -72,6 +72,7 @@ def compare(
       sonnx compare model.onnx --engine numpy --random 1 --size N=3 --graph nodes.html
       sonnx compare model.onnx --provider onnxruntime --random 1
     """
+    from sonnx.semantics.machine.files.numpy_files import input_files
     from sonnx.semantics.model.loader import load
     from sonnx.semantics.runtimes.engines.registry import engine
     from sonnx.semantics.runtimes.engines.sources import source_of
@@ -94,7 +95,7 @@ def compare(
         check_installed()
     model, inputs = stored(model, inputs, seed)
     loaded = load(model)
-    check_apart((output, graph), loaded)
+    check_apart((output, graph), loaded, *input_files(loaded, inputs))
     if providers:
         values = list(drawn_cases(loaded, inputs, seed, sizes, cases))
         sys.exit(_by_parts(loaded, model.name, providers, values, form, output))

@@ -108,14 +108,14 @@ def equiv(
     if html is not None:
         check_installed()
     first, second = load_all((a, b), lambda: import_module("sonnx.checker.equivalence.comparing.comparison"))
-    check_apart((output, certificate, html), first, second)
 
-    from sonnx.semantics.machine.files.numpy_files import named_inputs
+    from sonnx.semantics.machine.files.numpy_files import input_files, named_inputs
 
     from ..equivalence.comparing.comparison import compare
     from ..equivalence.comparing.normalizing import Strength
     from ..equivalence.comparing.report import to_json, write
 
+    check_apart((output, certificate, html), first, second, *input_files(first, inputs))
     given = named_inputs(first, inputs)
     with progress_bar() as bar:
         comparison = compare(

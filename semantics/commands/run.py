@@ -16,6 +16,8 @@ from sonnx.spec.terminal import progress_bar
 from . import options
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from sonnx.spec.terminal import Progress
 
     from ..machine.allocation.observed import AllocationObserver
@@ -136,7 +138,7 @@ def run(
     options.check_writable(output, trace, picture)
     budget = memory_budget(max_memory)
     loaded = load(model)
-    options.check_apart((output, trace, picture), loaded)
+    _check_apart((output, trace, picture), loaded, inputs)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.allocation.observed import AllocationObserver
     from ..machine.drawn import DrawnObserver
@@ -200,7 +202,7 @@ def _by_reference(
 
     options.check_writable(output)
     loaded = load(path)
-    options.check_apart((output,), loaded)
+    _check_apart((output,), loaded, inputs)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     started = time.monotonic()
     done = run_model(loaded, given, draws=draws, steps=steps)
@@ -239,7 +241,7 @@ def _by_engine(
 
     options.check_writable(output)
     chosen, loaded = with_providers(providers) if providers else engine(name), load(path)
-    options.check_apart((output,), loaded)
+    _check_apart((output,), loaded, inputs)
     given, notes = _inputs(loaded, inputs, seed, sizes)
     from ..machine.inputs import bound_inputs
 
@@ -290,6 +292,13 @@ def _failed(name: str, failure: Failure) -> int:
 
 
 # ---- Inputs -----------------------------------------------------------------------------------
+
+
+def _check_apart(targets: Sequence[Path | None], model: Model, inputs: tuple[str, ...]) -> None:
+    """Refuse to write over the model or the values that are given."""
+    from ..machine.files.numpy_files import input_files
+
+    options.check_apart(targets, model, *input_files(model, inputs))
 
 
 def _inputs(

@@ -61,6 +61,24 @@ def test_no_file_that_is_read_is_written_over(folder: Path, capsys: pytest.Captu
         assert {it: it.read_bytes() for it in folder.iterdir()} == before, file
 
 
+def test_no_values_that_are_read_are_written_over(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    np.save("x.npy", np.ones(2, np.float32))
+    np.savez("x.npz", x=np.ones(2, np.float32))
+    before = {it: it.read_bytes() for it in folder.iterdir()}
+    for name in (
+        "run --output",
+        "run --reference --output",
+        "run --engine --output",
+        "compare --output",
+        "equiv --html",
+    ):
+        rest = [part for part in COMMANDS[name] if part not in DRAWN]
+        for file, given in (("x.npy", "x=x.npy"), ("x.npz", "x.npz")):
+            code = cli.run([*(file if part == "FILE" else part for part in rest), "--input", given])
+            assert code == 2 and "is read, or written already" in capsys.readouterr().err, name
+            assert {it: it.read_bytes() for it in folder.iterdir()} == before, name
+
+
 @pytest.mark.usefixtures("folder")
 def test_two_things_are_not_written_to_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     for rest in (

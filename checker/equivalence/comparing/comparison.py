@@ -59,7 +59,8 @@ PROVED: Final = {Strength.EXACT: Verdict.EQUAL, Strength.ALLOWED: Verdict.ALLOWE
 SENTENCES: Final = {
     Verdict.EQUAL: "equal bits for all inputs that both accept",
     Verdict.ALLOWED: "for all inputs that both accept, what B gives is a result that the definition of A allows",
-    Verdict.REALS: "equal over the reals for all inputs that both accept, but for rounding: that of runs, and that of"
+    Verdict.REALS: "equal over the reals for all inputs that both accept, wherever all that both compute has a value"
+    " there (no division by 0, no root or logarithm that there is not), but for rounding: that of runs, and that of"
     " stored tensors which were evaluated",
     Verdict.DIFFERS: "they differ on an input",
     Verdict.UNKNOWN: "it is not known",

@@ -125,8 +125,8 @@ def _judge(rule: CoreRewrite, answer: Connection) -> None:
 
     verdict = judged_rewrite(rule, search=False)
     reason = next(iter(verdict.reasons), "") or "it is equal up to elements that the text leaves open only"
-    if verdict.cut:
-        reason = f"it is tried for short lists only: {', '.join(verdict.cut)}"
+    if verdict.cut:  # the lists here may be longer than those that are looked at
+        reason = f"it is shown for short lists only: {', '.join(verdict.cut)}"
     answer.send((verdict.strength if verdict.holds and not verdict.cut else "", reason, verdict.axioms))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from sonnx.semantics.machine.inputs import type_text
 from sonnx.semantics.machine.memory import type_of
+from sonnx.semantics.model.elements import FLOATS
 from sonnx.semantics.model.graph import Model, NodeId
 from sonnx.spec.terminal import few, one_line, print_line
 
@@ -77,12 +78,14 @@ def criterion(comparison: Comparison) -> tuple[str, str]:
 
 def sentence(comparison: Comparison) -> str:
     """The outcome in a sentence, which says so where values were assumed to be such as a rule needs them, and where
-    rules do not keep which NaN there is."""
+    rules, and places that are proved alone, do not keep which NaN there is."""
     said = SENTENCES[comparison.verdict]
-    fired = {it.rule for it in comparison.sides.firings.values()} - OF_THE_TABLE
-    if comparison.verdict is Verdict.EQUAL and fired:
+    sides = comparison.sides
+    fired = {it.rule for it in sides.firings.values()} - OF_THE_TABLE
+    floats = [it for it in sides.islands if sides.facts.content(it.island.pair[0]).element in FLOATS]
+    if comparison.verdict is Verdict.EQUAL and (fired or floats):
         said += ", but that where one gives a NaN the other may give another NaN"
-    count = len(comparison.sides.islands)
+    count = len(sides.islands)
     if count:
         places = "one place" if count == 1 else f"{count} places"
         said += f", where {places} in which they part {'is' if count == 1 else 'are'} proved alone"

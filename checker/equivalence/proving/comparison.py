@@ -27,6 +27,8 @@ class Comparison(Protocol):
     kinds: Mapping[str, Collection[str]]
     laws: dict[str, None]
     reason: str
+    open: set[tuple[Term, Term]]
+    """The pairs of elements that are being compared, of which none is asked again meanwhile."""
 
     def alike(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The heads are the same, and the arguments."""

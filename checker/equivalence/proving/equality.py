@@ -31,7 +31,8 @@ class Equality:
     """The comparison of one output's elements. laws: those that were used. refined: somewhere the right side gives one
     of several values that the left side may have. steps: how many comparisons were made. thorough: whether an
     alternative can be at all is asked in full before it is compared, since one that cannot was compared in vain.
-    effort: the solver's steps for a question about elements.
+    effort: the solver's steps for a question about elements. open: the pairs that are being compared while a question
+    is written down.
     """
 
     asker: Asker
@@ -45,6 +46,7 @@ class Equality:
     reason: str = ""
     thorough: bool = False
     effort: int = scalars.EFFORT
+    open: set[tuple[Term, Term]] = field(default_factory=set)
 
     def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
         """The elements are the same wherever the facts hold. top: they are those of the output itself."""

@@ -100,9 +100,8 @@ class Script:
         """The variable that stands for an element, the same for equal ones."""
         if term in self.names:
             return self.names[term]
-        equality = self.equality
-        for other, its in self.kinds.items() if equality is not None else ():
-            if equality is not None and its == kind and other.op == term.op and equality.alike(other, term, self.facts):
+        for other, its in self.kinds.items():
+            if its == kind and other.op == term.op and self._alike(other, term):
                 self.names[term] = self.names[other]
                 return self.names[term]
         sort = _sort(kind)
@@ -110,6 +109,18 @@ class Script:
         self.kinds[term] = kind
         self.lines.append(f"(declare-const {name} {sort})")
         return name
+
+    def _alike(self, left: Term, right: Term) -> bool:
+        """Two elements are known to be equal. To find that out the same question may come up again, which has no
+        answer then."""
+        equality, pair = self.equality, (left, right)
+        if equality is None or pair in equality.open:
+            return False
+        equality.open.add(pair)
+        try:
+            return equality.alike(left, right, self.facts)
+        finally:
+            equality.open.remove(pair)
 
     def truth(self, term: Argument) -> str:
         """The text of a condition; what is none about elements is any truth value."""

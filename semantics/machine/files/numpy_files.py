@@ -195,6 +195,12 @@ def named_inputs(model: Model, given: Iterable[str]) -> dict[str, Value]:
     return values
 
 
+def input_files(model: Model, given: Iterable[str]) -> tuple[Path, ...]:
+    """The files that `named_inputs` reads. Raises ModelError for what names no input."""
+    types = {name: type_ for name, (_, type_, _) in declared_inputs(model).items()}
+    return tuple(_parted(text, types)[1] for text in given)
+
+
 def value_in_file(path: Path, name: str, declared: ValueType | None) -> Value:
     """The value that a file holds for a tensor: .npy, .pb, .json, or the entry of its name in an .npz.
 

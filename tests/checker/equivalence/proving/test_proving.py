@@ -129,6 +129,14 @@ def test_a_rule_that_is_never_possible_is_not_proved() -> None:
     assert "no instance is possible" in found.reasons[0]
 
 
+def test_a_question_that_comes_up_again_while_it_is_asked_has_no_answer() -> None:
+    text = (
+        '(X: int64[n]) -> Y: int64 "x."\n  from Y = Mod@13(Neg@13(X), Constant@25(; value_int = 3))\n'
+        "  to Y = Neg@13(Mod@13(X, Constant@25(; value_int = 3)))\n  exactly"
+    )
+    assert verdict("Remainder", text, search=False).verdict == OPEN
+
+
 def test_a_right_side_without_a_value_is_no_dropped_case() -> None:
     text = UNARY.format(types="types T = float", left="Identity@14(X)", right="Unsqueeze@11(X; axes = [7])")
     assert verdict("Undefined", text).verdict != PROVED
