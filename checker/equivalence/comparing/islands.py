@@ -67,9 +67,15 @@ def prove_islands(
 
 
 def _proved(facts: Facts, island: Island, strength: Strength, deadline: float) -> Shown:
-    swapped = not isinstance(facts.table.values[island.pair[0]], Result)
-    text = as_text(facts, island, reals=strength is Strength.REALS, swapped=swapped)
-    verdict, told, laws = _judged(text, deadline - time.monotonic())
+    first = not isinstance(facts.table.values[island.pair[0]], Result)
+    for swapped in (first, not first):
+        text = as_text(facts, island, reals=strength is Strength.REALS, swapped=swapped)
+        rule = _rule(text)
+        if rule is not None:
+            break
+    else:
+        raise Unsuited("each side reads a value that the other one does not, or it is none that a rewrite can say")
+    verdict, told, laws = _judged(rule, deadline - time.monotonic())
     found = _STRENGTHS.get(verdict)
     if found is None:
         raise Unsuited(told)
@@ -93,15 +99,19 @@ def as_text(facts: Facts, island: Island, *, reals: bool, swapped: bool) -> str:
     )
 
 
-def _judged(text: str, seconds: float) -> tuple[str, str, tuple[str, ...]]:
+def _rule(text: str) -> CoreRewrite | None:
+    """The rewrite of a text; None where it is none, since its left side has to read all of its ports."""
+    try:
+        return extended(specification(), {"island.sonnx": text}).rules[_NAME]
+    except AddedTextError:
+        return None
+
+
+def _judged(rule: CoreRewrite, seconds: float) -> tuple[str, str, tuple[str, ...]]:
     """The strength of the proof of a rewrite, why there is none, and the laws that it uses; in a process of its own,
     which is ended after some time."""
     if "fork" not in multiprocessing.get_all_start_methods():
         return "", "this system has no processes that begin as a copy of this one", ()
-    try:
-        rule = extended(specification(), {"island.sonnx": text}).rules[_NAME]
-    except AddedTextError as error:
-        return "", f"it is no rewrite: {error}", ()
     context = multiprocessing.get_context("fork")
     here, there = context.Pipe(duplex=False)
     process = context.Process(target=_judge, args=(rule, there), daemon=True)

@@ -44,6 +44,12 @@ NOT_BOTH = f"{TRUTHS} {{ a = And(x, y) z = Not(a) }}"
 EITHER_NOT = f"{TRUTHS} {{ a = Not(x) b = Not(y) z = Or(a, b) }}"
 TRUE = {
     "a law of truth values, for all sizes": (NOT_BOTH, EITHER_NOT, Strength.EXACT, Verdict.EQUAL),
+    "a side that reads more": (
+        f"{TRUTHS} {{ z = Not(x) }}",
+        f"{TRUTHS} {{ a = Not(x) b = And(a, y) z = Or(a, b) }}",
+        Strength.EXACT,
+        Verdict.EQUAL,
+    ),
     "another order of a sum": (
         f"{THREE} {{ s = Sum(x, y, c) z = Exp(s) }}",
         f"{THREE} {{ a = Add(y, c) s = Add(a, x) z = Exp(s) }}",
@@ -139,7 +145,9 @@ def test_what_is_shown_for_short_lists_is_not_shown() -> None:
         'rewrite Island (X: float[2, 3], s: int64[n]) -> Y: float "Two places compute the same."\n'
         '  source "the two models"\n  from Y = Neg@13(Expand@13(X, s))\n  to Y = Expand@13(Neg@13(X), s)\n  exactly\n'
     )
-    strength, told, _ = islands._judged(text, SECONDS)
+    rule = islands._rule(text)
+    assert rule is not None
+    strength, told, _ = islands._judged(rule, SECONDS)
     assert not strength and "short lists only: n" in told
 
 
