@@ -128,7 +128,8 @@ def _is_lowered(graph: provider.GraphViewer, n: NodeId) -> bool:
     if node.op_type == "LSTM":
         weights = all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known[:2])
         bias, others = node.inputs[3:4], (*node.inputs[4:5], *node.inputs[7:])
-        plain = _PLAIN_LSTM.issuperset(name for name, value in graph.attributes(n).items() if value not in (0, None))
+        stated = (name for name, value in graph.attributes(n).items() if name == "clip" or value not in (0, None))
+        plain = _PLAIN_LSTM.issuperset(stated)  # a threshold of 0 is one
         return plain and weights and not any(t is not None for t in others) and not (bias[0:] and _open(graph, bias[0]))
     if node.op_type == "MatMul":
         return all(it is None or (isinstance(it, np.ndarray) and it.dtype == SINGLE) for it in known)

@@ -224,6 +224,16 @@ def test_layers_with_a_state_are_within_the_bound(
     _compare(model, x, tmp_path, capsys)
 
 
+def test_a_layer_whose_threshold_is_0_is_left() -> None:
+    body = "y = LSTM<hidden_size = 3, clip = 0.0, layout = 0>(x, W1, R1)"
+    model = _model(body, "float[6, 1, 4] x")
+    model.opset_import[0].version = 21
+    session = Session(model, ["numba"])
+    assert [it.provider for it in session.partitioning.assignments] == ["NumpyExecutionProvider"]
+    (y,) = session.run(None, {"x": np.ones((6, 1, 4), np.float32)})
+    assert not np.any(y)  # type: ignore[arg-type]
+
+
 def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.full((1, C, 5, 18), -0.0, np.float32)
     model = _model("y = Conv(x, one)")
