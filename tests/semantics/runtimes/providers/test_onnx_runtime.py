@@ -87,6 +87,24 @@ def test_a_worker_that_goes_wrong_is_named_in_one_line_with_its_nodes_and_the_ne
         session.run(None, {"x": X * 0 + 1003})
 
 
+def test_a_worker_that_ends_before_its_results_are_copied_gives_none(small: None) -> None:
+    provider = OnnxruntimeExecutionProvider(seconds="20")
+    session, remote = Session(negating(), [provider]), provider.sessions.remote  # type: ignore[union-attr]
+    ask = remote.ask
+
+    def ended_before(request: Any) -> Any:
+        if request[0] == "take":
+            remote.worker.stop()
+        return ask(request)
+
+    remote.ask = ended_before  # type: ignore[method-assign]
+    with pytest.raises(RunError, match=f"ended, the process ended between two requests{RAN}$"):
+        session.run(None, {"x": X})
+    remote.ask = ask  # type: ignore[method-assign]
+    (y,) = session.run(None, {"x": X})
+    assert np.array_equal(y, np.maximum(-X, 0) * 2)  # type: ignore[arg-type]
+
+
 def test_of_a_part_that_it_does_not_take_together_others_run_the_nodes_and_the_reason_is_told(small: None) -> None:
     operators = ("Sin", "Cos", "Tan", "Neg")
     made = net(*(node(operator, ["xabc"[at]], ["abcy"[at]]) for at, operator in enumerate(operators)))
