@@ -235,7 +235,7 @@ while True:
 """
 
 
-class Enough(Exception):
+class Enough(Exception):  # noqa: N818 - it is none
     """What interrupts."""
 
 
