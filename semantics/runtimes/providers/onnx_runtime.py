@@ -44,6 +44,7 @@ from .memory import Shared, aligned
 _SHOWN: Final = 6  # nodes of a part that a message names
 _KNOWN: Final = 1 << 12  # bytes of a constant that decides if there is a session
 _SECONDS: Final = 300.0
+_THREADS: Final = 1024
 _SAID: Final = 300  # characters of what onnxruntime says
 
 
@@ -311,8 +312,8 @@ class OnnxruntimeExecutionProvider:
             raise ModelError(f"{self.name}: process is worker or own, not {process}")
         if level not in library.LEVELS:
             raise ModelError(f"{self.name}: level is one of {', '.join(library.LEVELS)}, not {level}")
-        if not number:
-            raise ModelError(f"{self.name}: threads is a number above 0, not {threads}")
+        if not 0 < number <= _THREADS:
+            raise ModelError(f"{self.name}: threads is a number from 1 to {_THREADS}, not {threads}")
         try:
             limit = float(seconds or _SECONDS)
         except ValueError:

@@ -134,7 +134,9 @@ def test_nodes_that_nobody_reads_are_a_part_that_gives_nothing(small: None) -> N
     [
         ("process=thread", "process is worker or own, not thread"),
         ("level=most", "level is one of disabled, basic, extended, all, not most"),
-        ("threads=0", "threads is a number above 0, not 0"),
+        ("threads=0", "threads is a number from 1 to 1024, not 0"),
+        ("threads=99999999999", "threads is a number from 1 to 1024, not 99999999999"),
+        ("process=own,process=worker", 'state one twice: "process=own,process=worker"'),
         ("seconds=-1", "seconds is a number above 0, not -1"),
         ("seconds=x", "seconds is a number above 0, not x"),
         ("speed=9", 'has no option "speed": it has level, only, process, seconds, threads'),
