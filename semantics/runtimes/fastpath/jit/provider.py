@@ -103,12 +103,14 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[Te
     if numpy_kernels().look_up_kernel(node, "float") is None:
         return False
     flows = [t for t in node.inputs if t is not None and graph.constant(t) is None]
+    if not flows:  # it is not defined on what it reads, or it would be known
+        return False
     if node.op_type == "Conv":
         known = [graph.constant(t) for t in node.inputs[1:]]
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE and it.ndim in (1, 3, 4) for it in known)
     if node.op_type in LOWER:
         return _is_lowered(graph, n) and all(is_float(t) for t in flows)
-    return bool(flows) and all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
+    return all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
 
 
 def _written(node: Node) -> tuple[TensorId | None, ...]:

@@ -234,6 +234,15 @@ def test_a_layer_whose_threshold_is_0_is_left() -> None:
     assert not np.any(y)  # type: ignore[arg-type]
 
 
+def test_a_node_that_is_not_defined_on_what_is_stored_is_left() -> None:
+    bodies = "a = Flatten<axis = 9>(w) y = Relu(x)", "c = Conv(each, w) y = Relu(x)"
+    for body in bodies:
+        operator = body.split()[2].partition("(")[0].partition("<")[0]
+        assert _who(_model(body)) == {operator: "NumpyExecutionProvider", "Relu": NAME}
+    with pytest.raises(RunError, match="Flatten"):
+        Session(_model(bodies[0]), [NAME]).run(None, {"x": _x()})
+
+
 def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.full((1, C, 5, 18), -0.0, np.float32)
     model = _model("y = Conv(x, one)")
