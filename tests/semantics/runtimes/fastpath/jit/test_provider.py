@@ -224,6 +224,16 @@ def test_layers_with_a_state_are_within_the_bound(
     _compare(model, x, tmp_path, capsys)
 
 
+@table("named", ["y, u, v", "y", "a, y", "a, b, y", ", , y"])
+def test_of_a_layer_with_a_state_any_output_may_be_read(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(8).standard_normal((6, 1, 4)).astype(np.float32)
+    for kind, inputs in (("reverse", "x, W1, R1"), ("bidirectional", "x, W, R, B, , h")):
+        model = _model(f'{named} = LSTM<hidden_size = 3, direction = "{kind}">({inputs})', "float[6, 1, 4] x")
+        (expected,) = Session(model).run(None, {"x": x})
+        (found,) = _run(model, monkeypatch, x=x)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
 def test_a_layer_whose_threshold_is_0_is_left() -> None:
     body = "y = LSTM<hidden_size = 3, clip = 0.0, layout = 0>(x, W1, R1)"
     model = _model(body, "float[6, 1, 4] x")
