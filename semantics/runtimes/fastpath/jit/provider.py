@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -204,14 +205,16 @@ class Alone:
 
 @dataclass
 class Subgraph:
-    """Nodes that run together. lists: by the shapes of the inputs, None where there are no operations for them."""
+    """Nodes that run together. lists: by the shapes of the inputs, a None where there are no operations for them; one
+    is added by one thread at a time."""
 
     meta: provider.MetaDef
     constants: Mapping[TensorId, Array]
     parts: Sequence[Part]
     nodes: Sequence[Alone]
     graph: provider.GraphViewer
-    lists: dict[Key, tuple[Listed, tuple[tuple[int, ...], ...]] | None] = field(default_factory=dict)
+    lists: dict[Key, tuple[tuple[Listed, tuple[tuple[int, ...], ...]] | None]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
 
 
 def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
@@ -229,13 +232,14 @@ def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
-        if key not in subgraph.lists:
-            made = _listed(subgraph, _one_by_one(subgraph, inputs)[1])
-            while len(subgraph.lists) >= _KEPT:
-                subgraph.lists.pop(next(iter(subgraph.lists)), None)
-            subgraph.lists[key] = made
-        else:
-            made = subgraph.lists[key]
+        known = subgraph.lists.get(key)
+        if known is None:
+            known = (_listed(subgraph, _one_by_one(subgraph, inputs)[1]),)
+            with subgraph.lock:
+                while len(subgraph.lists) >= _KEPT:
+                    del subgraph.lists[next(iter(subgraph.lists))]
+                subgraph.lists[key] = known
+        (made,) = known
         if made is None:
             values, _ = _one_by_one(subgraph, inputs)
             return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)
