@@ -261,6 +261,14 @@ def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) ->
     assert np.signbit(found).all()
 
 
+def test_padding_that_counts_is_a_positive_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full((1, C, 3, 5), -0.0, np.float32)
+    model = _model("y = AveragePool<kernel_shape = [2, 2], pads = [1, 0, 1, 1], count_include_pad = 1>(x)")
+    (expected,) = Session(model, ["machine"]).run(None, {"x": x})
+    (found,) = _run(model, monkeypatch, x=x)
+    assert _bits(found) == _bits(expected) and not np.signbit(found[0, 0, 0]).any() and np.signbit(found[0, 0, 1, 0])
+
+
 def _who(model: onnx.ModelProto) -> dict[str, str]:
     session = Session(model, [NAME])
     nodes = session.model.nodes
