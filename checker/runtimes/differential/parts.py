@@ -3,8 +3,9 @@
 A model is cut for the providers as a session cuts it, and run with the machine's meaning of every node. Where a part is
 due, the provider's function of it is called twice on the values that are there, and what it gives is held against what
 the specification allows for the nodes of the part on these values; the run goes on with the definition's. So a part
-that is wrong is found whatever comes before it. A second run, with what the providers give handed on, tells how far each
-part is apart there, and how much of that it inherits: what the definition makes of the difference between the inputs.
+that is wrong is found whatever comes before it. A second run, with what the providers give handed on, tells how far
+each part is apart there, and how much of that it inherits: what the definition makes of the difference
+between the inputs.
 """
 
 from __future__ import annotations
