@@ -79,6 +79,9 @@ def _inner(items: tuple[Value, ...], declared: ValueType | None) -> ValueType:
 
 _TAIL: Final = 300  # characters of what a worker that died has said
 
+_UNREADABLE: Final = (pickle.UnpicklingError, ValueError, TypeError, LookupError, AttributeError, ImportError)
+"""What comes of bytes that are no answer, or a part of one."""
+
 _TRACEBACK: Final = "Traceback (most recent call last)"
 """Before what Python says last, which is the line that matters."""
 
@@ -158,13 +161,19 @@ class Worker:
                 process.stdin.flush()
             answer: Plain = pickle.load(process.stdout)  # the process is our own, and sends plain data
             return answer
-        except (EOFError, OSError, pickle.UnpicklingError):
+        except (EOFError, BrokenPipeError, *_UNREADABLE) as error:
+            if isinstance(error, _UNREADABLE) and _runs_on(process):
+                self._end()
+                return Failure(Kind.CRASH, "the process gives no answer that can be read, and was stopped")
             code = process.wait()
             if late.is_set():
                 return Failure(Kind.TIMEOUT, f"stopped after {seconds:g} s")
             how = _signal(-code) if code < 0 else f"exit code {code}"
             said = self._said()
             return Failure(Kind.CRASH, f"the process ended with {how}{f': {said}' if said else ''}")
+        except BaseException:  # an interrupt, say: the answer that still comes would pass for that to the next request
+            self._end()
+            raise
         finally:
             timer.cancel()
 
@@ -193,6 +202,15 @@ class Worker:
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
+
+
+def _runs_on(process: subprocess.Popen[bytes]) -> bool:
+    """False where a process ends in a moment: what it said last is cut off then."""
+    try:
+        process.wait(1)
+    except subprocess.TimeoutExpired:
+        return True
+    return False
 
 
 def _signal(number: int) -> str:

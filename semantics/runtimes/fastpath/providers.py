@@ -61,12 +61,15 @@ def _named(text: str) -> ExecutionProvider:
     known = available_providers()
     name = next((it for it in known if asked.lower() in (it.lower(), it.removesuffix(_SUFFIX).lower())), "")
     if not name:
-        close = get_close_matches(asked.removesuffix(_SUFFIX) + _SUFFIX, known, 1)
-        hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(known)}"
+        short = {it.removesuffix(_SUFFIX).lower(): it for it in known}
+        close = get_close_matches(asked.removesuffix(_SUFFIX).lower(), short, 1)
+        hint = f"did you mean {short[close[0]]}?" if close else f"there are {', '.join(known)}"
         raise ModelError(f"no execution provider {quote(asked)} is installed: {hint}")
     stated = list(_options(name, rest)) if rest else []
     only = tuple(value for key, value in stated if key == ONLY)
     options = {key: value for key, value in stated if key != ONLY}
+    if len(options) + len(only) < len(stated):
+        raise ModelError(f"the options of {name} state one twice: {quote(rest)}")
     try:
         factory: Callable[..., ExecutionProvider] = _default if name == _DEFAULT else points[name].load()
     except (ImportError, AttributeError) as error:

@@ -44,6 +44,7 @@ from .memory import Shared, aligned
 _SHOWN: Final = 6  # nodes of a part that a message names
 _KNOWN: Final = 1 << 12  # bytes of a constant that decides if there is a session
 _SECONDS: Final = 300.0
+_THREADS: Final = 1024
 _SAID: Final = 300  # characters of what onnxruntime says
 
 
@@ -174,8 +175,15 @@ class Worker:
         weakref.finalize(handle, self._left.append, handle.number).atexit = False
         with self._lock:
             failed = self._open(handle.number, content)
-            kinds = failed or self.remote.ask(("kinds", handle.number))
+            kinds = failed or self._asked(("kinds", handle.number))
         return kinds if isinstance(kinds, Failure) else Opened(content, tuple(cast("list[str]", kinds)), handle)
+
+    def _asked(self, request: Plain) -> Plain | Failure:
+        """The answer of the process that knows the sessions, not of one that was started in its place."""
+        answer = self.remote.ask(request)
+        if self._generation == self.remote.worker.generation:
+            return answer
+        return Failure(Kind.CRASH, "the process ended between two requests")
 
     def _open(self, number: int, content: bytes) -> Failure | None:
         failed = self.remote.worker.start()
@@ -191,9 +199,9 @@ class Worker:
             ended = self._left.popleft()
             if ended in self._there:
                 self._there.discard(ended)
-                self.remote.ask(("close", ended))
+                self._asked(("close", ended))
         if number not in self._there:
-            answer = self.remote.ask(("open", number, content, list(self.remote.options)))
+            answer = self._asked(("open", number, content, list(self.remote.options)))
             if isinstance(answer, Failure):
                 return answer
             self._there.add(number)
@@ -209,11 +217,11 @@ class Worker:
             if failed is not None:
                 raise _error(failed)
             if not tensors:
-                answer = self.remote.ask(("run", number, [(name, plain(it)) for name, it in kept.items()]))
+                answer = self._asked(("run", number, [(name, plain(it)) for name, it in kept.items()]))
                 if isinstance(answer, Failure):
                     raise _error(answer)
                 return _values([data for _, data in cast("list[tuple[str, Plain]]", answer)], types)
-            answer = self.remote.ask(("apply", number, [(name, self._said(it)) for name, it in kept.items()]))
+            answer = self._asked(("apply", number, [(name, self._said(it)) for name, it in kept.items()]))
             if isinstance(answer, Failure):
                 raise _error(answer)
             return self._taken(cast("list[Plain]", answer), types)
@@ -247,7 +255,7 @@ class Worker:
                 case _:
                     continue
         places: list[Plain] = [self.memory.place(it) or 0 for it in made.values()]
-        answer = self.remote.ask(("take", places)) if made else None
+        answer = self._asked(("take", places)) if made else None
         if isinstance(answer, Failure):
             raise _error(answer)
         rest = iter(_values([it for at, it in enumerate(told) if at not in made], types))
@@ -313,8 +321,8 @@ class OnnxruntimeExecutionProvider:
             raise ModelError(f"{self.name}: process is worker or own, not {process}")
         if level not in library.LEVELS:
             raise ModelError(f"{self.name}: level is one of {', '.join(library.LEVELS)}, not {level}")
-        if not number:
-            raise ModelError(f"{self.name}: threads is a number above 0, not {threads}")
+        if not 0 < number <= _THREADS:
+            raise ModelError(f"{self.name}: threads is a number from 1 to {_THREADS}, not {threads}")
         try:
             limit = float(seconds or _SECONDS)
         except ValueError:

@@ -68,16 +68,16 @@ class Listing:
     scratch: int = 0
 
     def add(self, code: int, parts: int, steps: Sequence[Step] = (), /, **parameters: Parameter) -> None:
-        """Adds an operation; its `goal` is what it writes."""
+        """Adds an operation; its `goal` is what it writes, and its `cell`."""
         names = [it.rstrip("*") for it in operations.FIELDS[code].split()]
         if sorted(names) != sorted(parameters):
             raise InternalError(f"operation {code} has the parameters {names}, not {list(parameters)}")
         ordered: list[Parameter] = [parameters[name] for name in names]
         for function, kind, operand in steps:
             ordered += (function, kind, operand)
-        goal = parameters["goal"]
+        goals = [parameters[it] for it in ("goal", "cell") if it in parameters]
         tensors = {it.tensor for it in ordered if isinstance(it, At) and isinstance(it.tensor, int)}
-        written = {goal.tensor} if isinstance(goal, At) and isinstance(goal.tensor, int) else set()
+        written = {it.tensor for it in goals if isinstance(it, At) and isinstance(it.tensor, int)}
         self.operations.append(Operation(code, parts, tuple(ordered), frozenset(tensors), frozenset(written)))
 
     def temporary_memory(self, size: int) -> int:

@@ -357,9 +357,11 @@ def _transpose(listing: Listing, node: Node, site: Site) -> None:
 def _pool(listing: Listing, node: Node, site: Site) -> None:
     (source,), goal = _ends(node)
     shape, mean = listing.shapes[source], node.op_type == "AveragePool"
+    window, whole = window_of(site), integer(site, "count_include_pad") != 0
     if len(shape) not in (3, 4) or 0 in shape or 0 in listing.shapes[goal]:
         raise UnfitError
-    window, whole = window_of(site), integer(site, "count_include_pad") != 0
+    if mean and whole and integer(site, "ceil_mode"):  # what lies beyond the padding is no 0.0
+        raise UnfitError
     original = pool_at(window, integer(site, "ceil_mode"), site.version, shape)
     counts = narrow(counts_at(original, whole), SINGLE) if mean else _ZERO
     placed = _flat(original)
@@ -375,7 +377,7 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
         offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
         width=placed.data[1], top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high,
-        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=int(mean), planes_each=each,
+        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0, planes_each=each,
     )  # fmt: skip
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from threading import Lock
 from typing import Final
 
 import numpy as np
@@ -103,12 +104,14 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, is_float: Callable[[Te
     if numpy_kernels().look_up_kernel(node, "float") is None:
         return False
     flows = [t for t in node.inputs if t is not None and graph.constant(t) is None]
+    if not flows:  # it is not defined on what it reads, or it would be known
+        return False
     if node.op_type == "Conv":
         known = [graph.constant(t) for t in node.inputs[1:]]
         return all(isinstance(it, np.ndarray) and it.dtype == SINGLE and it.ndim in (1, 3, 4) for it in known)
     if node.op_type in LOWER:
         return _is_lowered(graph, n) and all(is_float(t) for t in flows)
-    return bool(flows) and all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
+    return all(is_float(t) for t in flows) and is_link(graph, numpy_kernels(), n, flows[0])
 
 
 def _written(node: Node) -> tuple[TensorId | None, ...]:
@@ -128,7 +131,8 @@ def _is_lowered(graph: provider.GraphViewer, n: NodeId) -> bool:
     if node.op_type == "LSTM":
         weights = all(isinstance(it, np.ndarray) and it.dtype == SINGLE for it in known[:2])
         bias, others = node.inputs[3:4], (*node.inputs[4:5], *node.inputs[7:])
-        plain = _PLAIN_LSTM.issuperset(name for name, value in graph.attributes(n).items() if value not in (0, None))
+        stated = (name for name, value in graph.attributes(n).items() if name == "clip" or value not in (0, None))
+        plain = _PLAIN_LSTM.issuperset(stated)  # a threshold of 0 is one
         return plain and weights and not any(t is not None for t in others) and not (bias[0:] and _open(graph, bias[0]))
     if node.op_type == "MatMul":
         return all(it is None or (isinstance(it, np.ndarray) and it.dtype == SINGLE) for it in known)
@@ -201,14 +205,16 @@ class Alone:
 
 @dataclass
 class Subgraph:
-    """Nodes that run together. lists: by the shapes of the inputs, None where there are no operations for them."""
+    """Nodes that run together. lists: by the shapes of the inputs, a None where there are no operations for them; one
+    is added by one thread at a time."""
 
     meta: provider.MetaDef
     constants: Mapping[TensorId, Array]
     parts: Sequence[Part]
     nodes: Sequence[Alone]
     graph: provider.GraphViewer
-    lists: dict[Key, tuple[Listed, tuple[tuple[int, ...], ...]] | None] = field(default_factory=dict)
+    lists: dict[Key, tuple[tuple[Listed, tuple[tuple[int, ...], ...]] | None]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
 
 
 def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
@@ -226,13 +232,14 @@ def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
-        if key not in subgraph.lists:
-            made = _listed(subgraph, _one_by_one(subgraph, inputs)[1])
-            while len(subgraph.lists) >= _KEPT:
-                subgraph.lists.pop(next(iter(subgraph.lists)), None)
-            subgraph.lists[key] = made
-        else:
-            made = subgraph.lists[key]
+        known = subgraph.lists.get(key)
+        if known is None:
+            known = (_listed(subgraph, _one_by_one(subgraph, inputs)[1]),)
+            with subgraph.lock:
+                while len(subgraph.lists) >= _KEPT:
+                    del subgraph.lists[next(iter(subgraph.lists))]
+                subgraph.lists[key] = known
+        (made,) = known
         if made is None:
             values, _ = _one_by_one(subgraph, inputs)
             return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)

@@ -353,7 +353,8 @@ def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
 
 @native
 def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
-    """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order."""
+    """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order; where
+    `mean` is 2, padding counts as 0.0."""
     height, width = words[w + _POOL.height], words[w + _POOL.width]
     s, t = words[w + _POOL.split_high], words[w + _POOL.split_wide]
     high, wide = words[w + _POOL.high], words[w + _POOL.wide]
@@ -365,7 +366,7 @@ def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
     for plane in range(first, min(first + words[w + _POOL.planes_each], words[w + _POOL.planes])):
         _plane(
             source + 4 * plane * height * width, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left],
-            s, t, high, wide, -0.0 if mean else -math.inf,
+            s, t, high, wide, -0.0 if mean == 1 else 0.0 if mean else -math.inf,
         )  # fmt: skip
         function = ADD if mean else GREATEST
         combined(function, scratch, offsets, words[w + _POOL.taps], results, (rows - 1) * wide + columns)

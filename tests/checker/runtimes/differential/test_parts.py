@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,20 +43,7 @@ def products(viewer: GraphViewer) -> Sequence[ComputeCapability]:
 
 def judged(first: Any, second: Any, name: str = TOY) -> PartsComparison:
     """The parts of a provider that computes them by these functions of the flow."""
-    toy = Toy(products, name=name)
-
-    def compute(x: Any, w: Any) -> Any:
-        return (first(x, w),) if len(calls) % 2 == 0 else (second(x, w),)
-
-    calls: list[int] = []
-
-    def counted(x: Any, w: Any) -> Any:
-        try:
-            return compute(x, w)
-        finally:
-            calls.append(1)
-
-    toy.fused = counted
+    toy = Toy(products, lambda x, w: (first(x, w),) if np.array_equal(x, X) else (second(x, w),), name)
     (case,) = compare_parts(load_proto(net_of_three()), [toy], [("a case", {"x": X})])
     return case
 
@@ -112,6 +100,75 @@ def test_a_part_that_gives_nothing_or_something_else_says_so(second: Any, said: 
     assert case.verdict is (Verdict.NOT_COMPARED if second is fail else Verdict.DIVERGE)
     assert said in case.reason
     assert second is not fail or case.stopped == f"/2:MatMul to /3:Exp ({TOY}, Fused): no\\nluck"
+
+
+def of_three() -> Any:
+    """A function that is wrong when it is called for the second time, and right otherwise."""
+    calls = iter(range(1, 9))
+    return lambda x, w: np.exp(x @ w) * np.float32(2 if next(calls) == 2 else 1)
+
+
+def writing(x: Any, w: Any) -> Any:
+    result = np.exp(x @ w)
+    x[...] = 0
+    return result
+
+
+def keeping(kept: Any) -> Any:
+    return lambda x, w: np.exp(x @ w, out=kept)
+
+
+@table(
+    ("second", "verdict", "said"),
+    [
+        (of_three(), Verdict.DIVERGE, "4 of 4 elements are outside the bound"),
+        (writing, Verdict.NOT_COMPARED, "gives nothing: the provider writes to its inputs, which others read"),
+        (keeping(np.empty((2, 2), np.float32)), Verdict.NOT_COMPARED, "the provider gives the memory again"),
+        (lambda x, w: 1 // 0, Verdict.NOT_COMPARED, "gives nothing: the provider failed with ZeroDivisionError"),
+    ],
+)
+def test_a_part_that_is_right_once_or_by_the_way_is_not_passed(second: Any, verdict: Verdict, said: str) -> None:
+    case = judged(product, second)
+    assert case.verdict is verdict and said in case.reason and "Fused (/2:MatMul to /3:Exp)" in case.reason
+    assert np.array_equal(X, np.array([[0.1, 0.2], [-0.3, 0.7]], np.float32)) and len(case.parts) == 2
+
+
+def test_a_part_that_gives_too_much_is_not_passed_and_a_wrong_one_before_an_end_stays_wrong() -> None:
+    nodes = node("Neg", ["x"], ["t"]), node("Reshape", ["t", "s"], ["y"])
+    for size, reply, verdict, said in (
+        (4, lambda x: (-x, x), Verdict.NOT_COMPARED, "the provider gives 2 values for 1 outputs"),
+        (7, lambda x: (x,), Verdict.DIVERGE, "4 of 4 elements are outside the bound"),
+    ):
+        made = net(*nodes, weights=[stored("s", [size], np.int64)])
+        toy = Toy(lambda viewer: [together(viewer, 0)], reply)
+        (case,) = compare_parts(load_proto(made), [toy], [("it", {"x": X})])
+        assert case.verdict is verdict and said in case.reason
+
+
+def test_a_run_by_the_providers_that_ends_early_is_not_one_that_agrees() -> None:
+    nodes = node("Neg", ["x"], ["t"]), node("Neg", ["t"], ["y"])
+    calls = iter(range(9))
+
+    def tired(x: Any) -> Any:
+        return fail() if next(calls) > 1 else (-x,)
+
+    toy = Toy(lambda viewer: [together(viewer, 0)], tired)
+    (case,) = compare_parts(load_proto(net(*nodes)), [toy], [("it", {"x": X})])
+    assert case.verdict is Verdict.NOT_COMPARED and case.stopped and "ends early" in case.reason
+
+
+def test_what_a_part_reads_of_weights_without_listing_it_is_known_to_the_definition() -> None:
+    made = net_of_three()
+
+    def fused(viewer: GraphViewer) -> Sequence[ComputeCapability]:
+        (offer,) = [together(viewer, 0)]
+        meta = offer.sub_graph.meta_def
+        assert meta is not None
+        unlisted = replace(meta, inputs=tuple(t for t in meta.inputs if viewer.constant(t) is None))
+        return [replace(offer, sub_graph=replace(offer.sub_graph, meta_def=unlisted))]
+
+    (case,) = compare_parts(load_proto(made), [Toy(fused, lambda x: (x @ W,))], [("it", {"x": X})])
+    assert case.verdict is Verdict.AGREE and len(case.parts) == 1
 
 
 def test_a_provider_with_kernels_is_judged_node_by_node_also_in_bodies() -> None:

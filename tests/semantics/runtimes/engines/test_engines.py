@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -23,7 +25,7 @@ from sonnx.semantics.runtimes.engines.onnxruntime_engine import onnxruntime
 from sonnx.semantics.runtimes.engines.own import MACHINE
 from sonnx.semantics.runtimes.engines.protocol import Engine, Failure, Kind, Optimizing, Switches, Values
 from sonnx.semantics.runtimes.engines.python_engine import REFERENCE, backend
-from sonnx.semantics.runtimes.engines.remote import RemoteEngine, plain, valued
+from sonnx.semantics.runtimes.engines.remote import RemoteEngine, Worker, plain, valued
 from sonnx.semantics.runtimes.engines.tapping import tapped
 from tables import table
 
@@ -218,3 +220,48 @@ def test_a_tapped_model_shows_what_every_node_gives_those_in_functions_too() -> 
     assert not isinstance(shown, Failure)
     assert len(shown) == 3
     assert sorted(np.asarray(it).tolist() for it in shown.values()) == [[-1, 2], [1, -2], [1, 0]]
+
+
+# ---- Answers that are not read, or cannot be ---------------------------------------------------
+
+SLOW = """
+import pickle, sys, time
+wire = sys.stdout.buffer
+pickle.dump("here", wire); wire.flush()
+while True:
+    asked = pickle.load(sys.stdin.buffer)
+    time.sleep(asked / 1000)
+    wire.write(b"nonsense" if asked == 2 else pickle.dumps(("ok", asked))); wire.flush()
+"""
+
+
+class Enough(Exception):  # noqa: N818 - it is none
+    """What interrupts."""
+
+
+def interrupt(*_: object) -> None:
+    raise Enough
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there is no timer that interrupts")
+def test_the_answer_to_a_request_that_was_interrupted_is_given_to_no_other() -> None:
+    worker = Worker([sys.executable, "-c", SLOW])
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        assert worker.ask(1, 20) == ("ok", 1)
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(Enough):
+            worker.ask(150, 20)
+        assert worker.ask(3, 20) == ("ok", 3)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        worker.stop()
+
+
+def test_an_answer_that_cannot_be_read_ends_the_process_at_once() -> None:
+    worker = Worker([sys.executable, "-c", SLOW])
+    found = worker.ask(2, 20)
+    assert isinstance(found, Failure) and found.kind is Kind.CRASH and "no answer that can be read" in found.message
+    assert worker.ask(3, 20) == ("ok", 3)
+    worker.stop()

@@ -75,6 +75,7 @@ def test_the_default_provider_still_comes_last_where_it_is_asked_about_some_node
         ("machine:only=", 'the options of MachineExecutionProvider are written KEY=VALUE,...; "only=" is none'),
         ("machine:level=all", 'MachineExecutionProvider has no option "level": it has only'),
         ("machin", 'no execution provider "machin" is installed: did you mean MachineExecutionProvider?'),
+        ("cudo", 'no execution provider "cudo" is installed: there are '),
     ],
 )
 def test_what_a_provider_cannot_be_asked_for_is_named(wanted: str, said: str) -> None:

@@ -100,6 +100,24 @@ def test_a_worker_that_dies_is_a_crash_of_the_engine(small: None, tmp_path: Path
     assert isinstance(said, Failure) and said.kind is Kind.OUTSIDE
 
 
+def test_a_worker_that_ends_before_its_results_are_copied_gives_none(small: None) -> None:
+    provider = OnnxruntimeExecutionProvider(seconds="20")
+    session, remote = Session(negating(), [provider]), provider.sessions.remote  # type: ignore[union-attr]
+    ask = remote.ask
+
+    def ended_before(request: Any) -> Any:
+        if request[0] == "take":
+            remote.worker.stop()
+        return ask(request)
+
+    remote.ask = ended_before  # type: ignore[method-assign]
+    with pytest.raises(RunError, match=f"ended, the process ended between two requests{RAN}$"):
+        session.run(None, {"x": X})
+    remote.ask = ask  # type: ignore[method-assign]
+    (y,) = session.run(None, {"x": X})
+    assert np.array_equal(y, np.maximum(-X, 0) * 2)  # type: ignore[arg-type]
+
+
 def test_of_a_part_that_it_does_not_take_together_others_run_the_nodes_and_the_reason_is_told(small: None) -> None:
     operators = ("Sin", "Cos", "Tan", "Neg")
     made = net(*(node(operator, ["xabc"[at]], ["abcy"[at]]) for at, operator in enumerate(operators)))
@@ -129,7 +147,9 @@ def test_nodes_that_nobody_reads_are_a_part_that_gives_nothing(small: None) -> N
     [
         ("process=thread", "process is worker or own, not thread"),
         ("level=most", "level is one of disabled, basic, extended, all, not most"),
-        ("threads=0", "threads is a number above 0, not 0"),
+        ("threads=0", "threads is a number from 1 to 1024, not 0"),
+        ("threads=99999999999", "threads is a number from 1 to 1024, not 99999999999"),
+        ("process=own,process=worker", 'state one twice: "process=own,process=worker"'),
         ("seconds=-1", "seconds is a number above 0, not -1"),
         ("seconds=x", "seconds is a number above 0, not x"),
         ("speed=9", 'has no option "speed": it has level, only, process, seconds, threads'),

@@ -224,12 +224,49 @@ def test_layers_with_a_state_are_within_the_bound(
     _compare(model, x, tmp_path, capsys)
 
 
+@table("named", ["y, u, v", "y", "a, y", "a, b, y", ", , y"])
+def test_of_a_layer_with_a_state_any_output_may_be_read(named: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.random.default_rng(8).standard_normal((6, 1, 4)).astype(np.float32)
+    for kind, inputs in (("reverse", "x, W1, R1"), ("bidirectional", "x, W, R, B, , h")):
+        model = _model(f'{named} = LSTM<hidden_size = 3, direction = "{kind}">({inputs})', "float[6, 1, 4] x")
+        (expected,) = Session(model).run(None, {"x": x})
+        (found,) = _run(model, monkeypatch, x=x)
+        np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_a_layer_whose_threshold_is_0_is_left() -> None:
+    body = "y = LSTM<hidden_size = 3, clip = 0.0, layout = 0>(x, W1, R1)"
+    model = _model(body, "float[6, 1, 4] x")
+    model.opset_import[0].version = 21
+    session = Session(model, ["numba"])
+    assert [it.provider for it in session.partitioning.assignments] == ["NumpyExecutionProvider"]
+    (y,) = session.run(None, {"x": np.ones((6, 1, 4), np.float32)})
+    assert not np.any(y)  # type: ignore[arg-type]
+
+
+def test_a_node_that_is_not_defined_on_what_is_stored_is_left() -> None:
+    bodies = "a = Flatten<axis = 9>(w) y = Relu(x)", "c = Conv(each, w) y = Relu(x)"
+    for body in bodies:
+        operator = body.split()[2].partition("(")[0].partition("<")[0]
+        assert _who(_model(body)) == {operator: "NumpyExecutionProvider", "Relu": NAME}
+    with pytest.raises(RunError, match="Flatten"):
+        Session(_model(bodies[0]), [NAME]).run(None, {"x": _x()})
+
+
 def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.full((1, C, 5, 18), -0.0, np.float32)
     model = _model("y = Conv(x, one)")
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ones((C, C, 1, 1), np.float32), "one"))
     (found,) = _run(model, monkeypatch, x=x)
     assert np.signbit(found).all()
+
+
+def test_padding_that_counts_is_a_positive_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full((1, C, 3, 5), -0.0, np.float32)
+    model = _model("y = AveragePool<kernel_shape = [2, 2], pads = [1, 0, 1, 1], count_include_pad = 1>(x)")
+    (expected,) = Session(model, ["machine"]).run(None, {"x": x})
+    (found,) = _run(model, monkeypatch, x=x)
+    assert _bits(found) == _bits(expected) and not np.signbit(found[0, 0, 0]).any() and np.signbit(found[0, 0, 1, 0])
 
 
 def _who(model: onnx.ModelProto) -> dict[str, str]:
