@@ -29,8 +29,8 @@ FOLDERS: Final = ("5-operators/", "7-transforms/")
 SAID: Final = {
     "exact": "the same bits, but that a NaN may be another NaN",
     "allowed": "results that the definition allows where A gives one of them",
-    "reals": "results that are equal over the real numbers, wherever all that both compute has a value there; rounding may"
-    " make them differ, and what hangs on it",
+    "reals": "results that are equal over the real numbers, wherever all that both compute has a value there; rounding"
+    " may make them differ, and what hangs on it",
 }
 TOOLS: Final = ["onnx", "sonnx"]
 

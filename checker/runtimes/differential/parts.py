@@ -273,11 +273,9 @@ def _judged(
 def _defined(whole: Whole, inputs: Inputs) -> tuple[Chained | Failure, dict[TensorId, str]]:
     """What the definition gives and allows for the nodes of a part on these values, and the names of tensors there."""
     meta, graph = whole.meta_def, whole.filtered_graph
-    # A MetaDef need not list what is known when the model is loaded.
-    read = {t: graph.constants[t] for n in graph.nodes for t in graph.program.reads[n] if t in graph.constants}
-    listed = {t: value for t, value in zip(meta.inputs, inputs, strict=True) if value is not None}
-    given = read | listed
+    given = {t: value for t, value in zip(meta.inputs, inputs, strict=True) if value is not None}
     types = {t: type_of(value) for t, value in given.items()}
+    # A MetaDef need not list what is known when the model is loaded.
     read = (t for n in graph.nodes for t in graph.program.reads[n] if t not in given)
     stored = {t: value for t in read if isinstance(value := graph.constant(t), np.ndarray)}
     extract = extracted(graph.program.model, graph.nodes, types, meta.outputs, stored)
