@@ -340,6 +340,7 @@ def test_inputs_that_are_not_known_open_conditions_and_roundings() -> None:
     plain = tensor([0.0, 0.5, 2.5])
     relu = bounds("Relu", 14, plain, given=[x])
     assert relu.least.tolist() == [0.0, 0.4000000059604645, 2.0] and relu.most.tolist()[2] == 3.0
+    assert np.signbit(relu.least).tolist() == [True, False, False]  # a set with numbers below 0 has -0.0
     assert bounds("Round", 11, plain, given=[x]).most.tolist() == [1.0, 1.0, 3.0]
     greater = bounds("Greater", 13, plain, tensor([0.5, 0.7, 1.0]), given=[x])
     assert (greater.least.tolist(), greater.most.tolist()) == ([False, False, True], [True, False, True])

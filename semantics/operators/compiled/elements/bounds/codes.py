@@ -171,7 +171,7 @@ def _same(a: Operand, b: Operand) -> bool:
 
 
 def _narrowed(x: Array, how: tuple[int, bool] | None, sides: tuple[Array, ...]) -> Array:
-    """A set without what the condition excludes."""
+    """A set without what the condition excludes; it takes zeros of both signs for one."""
     if how is None or x.dtype != FLOAT_SET:
         return x
     side, at_most = how
@@ -179,8 +179,10 @@ def _narrowed(x: Array, how: tuple[int, bool] | None, sides: tuple[Array, ...]) 
     out = np.empty(np.broadcast_shapes(x.shape, limit.shape), FLOAT_SET)
     end = np.fmax(limit["high"], limit["most"]) if at_most else np.fmin(limit["low"], limit["least"])
     end = np.where(np.isnan(limit["low"]), np.inf if at_most else -np.inf, end)
+    end = np.where(end == 0, 0.0 if at_most else -0.0, end)
     for name in FLOAT_SET.names or ():
-        out[name] = np.minimum(x[name], end) if at_most else np.maximum(x[name], end)
+        beyond = x[name] > end if at_most else x[name] < end
+        out[name] = np.where(beyond, end, x[name])
     return out
 
 
