@@ -296,9 +296,12 @@ def _failed(name: str, failure: Failure) -> int:
 
 def _check_apart(targets: Sequence[Path | None], model: Model, inputs: tuple[str, ...]) -> None:
     """Refuse to write over the model or the values that are given."""
-    from ..machine.files.numpy_files import input_files
+    files: Sequence[Path] = ()
+    if inputs:
+        from ..machine.files.numpy_files import input_files
 
-    options.check_apart(targets, model, *input_files(model, inputs))
+        files = input_files(model, inputs)
+    options.check_apart(targets, model, *files)
 
 
 def _inputs(
