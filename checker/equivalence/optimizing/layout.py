@@ -77,7 +77,7 @@ def _rules(patterns: Patterns) -> _Rules:
             before, after = _transposes(it.rule.left), _transposes(it.rule.right)
             if len(it.results) != 1 or not before:
                 continue
-            if operator.name != TRANSPOSE and after <= before and _gives_transpose(it.rule.right):
+            if operator.name != TRANSPOSE and _gives_transpose(it.rule.right):
                 found.moving.setdefault(operator, []).append(it)
             if after < before:
                 ends = len(it.applications) == 1 and not _applied(it.rule.right)
@@ -138,25 +138,20 @@ def _behind(
         t = node.outputs[0] if node.outputs else None
         if t is None or all(open_.decided(it) for it in node.inputs if it is not None):
             continue
-        read = (it for it in _needs(open_, moving, commuting, n) if all(_is_here(open_, n, s, found) for s in it))
-        if _is_transpose(open_, n) or next(read, None) is not None:
+        if _is_transpose(open_, n) or any(map(found.issuperset, _needs(open_, moving, commuting, n))):
             found.add(t)
     return found
 
 
-def _is_here(open_: OpenModel, n: NodeId, t: TensorId, behind: Collection[TensorId]) -> bool:
-    return t in behind and open_.tensors[t].graph == open_.nodes[n].graph and t in open_.producers
-
-
 def _between(
-    open_: OpenModel, rules: _Rules, commuting: Collection[CoreOperator], end: NodeId, behind: Collection[TensorId]
+    open_: OpenModel, rules: _Rules, commuting: Collection[CoreOperator], end: NodeId, behind: set[TensorId]
 ) -> list[NodeId]:
     """The nodes behind which Transposes have to move for them to meet at a node, and that node, in order; none where
     they do not meet there, or where this many of them would be left in any case."""
     if end not in open_.nodes:
         return []
     for needed in _needs(open_, rules.meeting, commuting, end):
-        if not all(_is_here(open_, end, t, behind) for t in needed):
+        if not behind.issuperset(needed):
             continue
         found: dict[NodeId, None] = {}
         sources: dict[NodeId, None] = {}
@@ -171,7 +166,7 @@ def _between(
                 sources[n] = None
             else:
                 read = _needs(open_, rules.moving, commuting, n)
-                first = next((it for it in read if all(_is_here(open_, n, t, behind) for t in it)), None)
+                first = next(filter(behind.issuperset, read), None)
                 if first is None:
                     break
                 waiting += [(n, True), *((open_.producers[t][0], False) for t in first)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -34,9 +35,9 @@ STORED = {
 HELPED: Mapping[str, tuple[str, str]] = {
     "Relu": (f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Relu(A) D = {BACK}(R) Y = Neg(D) }}", "Neg Relu"),
     "operators in a row": (
-        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Relu(A) S = Softmax<axis=-1>(R) C = Clip(S, lo, hi)"
-        f" Q = Sigmoid(C) D = {BACK}(Q) Y = Neg(D) }}",
-        "Clip Neg Relu Sigmoid Softmax",
+        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Relu(A) S = Softmax<axis=-1>(R) U = Add(lo, S)"
+        f" C = Clip(U, lo, hi) Q = Sigmoid(C) D = {BACK}(Q) Y = Neg(D) }}",
+        "Add Clip Neg Relu Sigmoid Softmax",
     ),
     "residual": (
         f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Relu(A) S = Add(R, A) D = {BACK}(S) Y = Neg(D) }}",
@@ -133,7 +134,7 @@ def model(text: str, opset: int = 22) -> Model:
 
 
 def stored_in(text: str) -> Mapping[str, np.ndarray]:
-    return {name: data for name, data in STORED.items() if f", {name}" in text}
+    return {name: data for name, data in STORED.items() if re.search(rf"[( ]{name}[,)]", text)}
 
 
 def operators(made: Model) -> str:
@@ -177,6 +178,22 @@ def test_what_bitcast_shows_stays() -> None:
     text = f"({IMAGE} X) => (int32[N,2,3,4] Y) {{ A = {TO}(X) R = Relu(A) D = {BACK}(R) Y = BitCast<to=6>(D) }}"
     assert not optimize(model(text, 26)).log
     assert optimize(model(text.replace("BitCast", "Cast"), 26)).after == 2
+
+
+def test_what_cannot_leave_fewer_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[OpenModel] = []
+    monkeypatch.setattr(OpenModel, "on_trial", started.append)
+    optimize(model(LEFT["readers on the way, and another order"]))
+    assert not started
+
+
+def test_fewer_transposes_do_not_pay_for_more_nodes() -> None:
+    open_ = OpenModel(
+        model(f"({IMAGE} X) => ({IMAGE} Y) {{ A = Relu(X) B = Exp(A) C = Neg(B) D = {TO}(X) Y = {BACK}(D) }}")
+    )
+    gone = [open_.nodes[3], open_.nodes[0]]
+    for made, less in (([0, 1, 2], False), ([0, 1], True), ([3], False)):
+        assert layout._is_less(open_, Trial(0, [], dict.fromkeys(made), gone)) is less
 
 
 def test_no_more_is_tried_than_the_number_of_nodes_admits(monkeypatch: pytest.MonkeyPatch) -> None:
