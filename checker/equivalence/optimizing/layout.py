@@ -46,28 +46,62 @@ def layout(
 
     A place is an operator at which Transposes can meet, with the operators between it and these. It stays as it was
     where not fewer Transposes are left, or more nodes would have to run: each change leaves fewer Transposes, so there
-    is an end. Nothing is moved into or out of a body, and what BitCast rests on stays as it is.
+    is an end. Nothing is moved into or out of a body, and what BitCast rests on stays as it is. Where Transposes meet
+    at once nothing is moved yet: other passes may find more to do then.
     """
     if not any(_is_transpose(open_, n) for n in open_.nodes):
         return 0
     rules, shown = _rules(patterns), open_.shown()
     order = [n for graph in open_.closed().graphs for n in graph.nodes]
     behind = _behind(open_, rules.moving, commuting, order)
-    places, left = 0, AGAIN * len(order)
-    for n in order:
+    places, left, waiting = 0, AGAIN * len(order), []
+    for n in _by_depth(open_, order):
+        between = _between(open_, rules, commuting, n, behind)
+        if len(between) == 1:
+            places += _tried(open_, rules, commuting, proofs, between, shown, log)
+        elif between:
+            waiting.append(n)
+    for n in waiting if not places else ():
         between = _between(open_, rules, commuting, n, behind)
         if not between or left < len(between):
             continue
         left -= len(between)
-        done: list[Firing] = []
-        trial = open_.on_trial()
-        keep = _moved(open_, rules, commuting, proofs, between, shown, done.append) and _is_less(open_, trial)
-        open_.settle(trial, keep=keep)
-        if keep:
-            places += 1
-            for firing in done:
-                log(firing)
+        places += _tried(open_, rules, commuting, proofs, between, shown, log)
     return places
+
+
+def _by_depth(open_: OpenModel, order: Sequence[NodeId]) -> list[NodeId]:
+    """The nodes behind those that they read, in an order that does not depend on how they stand in their graphs."""
+    depth: dict[NodeId, int] = {}
+    for n in order:
+        node = open_.nodes[n]
+        read = [open_.producers[t][0] for t in (*node.inputs, *node.captures) if t in open_.producers]
+        depth[n] = 1 + max((depth[m] for m in read if m in depth), default=0)
+
+    def place(n: NodeId) -> tuple[int, int, list[str]]:
+        node = open_.nodes[n]
+        return node.graph, depth[n], [open_.tensors[t].name for t in node.outputs if t is not None]
+
+    return sorted(order, key=place)
+
+
+def _tried(
+    open_: OpenModel,
+    rules: _Rules,
+    commuting: Mapping[CoreOperator, str],
+    proofs: Mapping[str, Proof],
+    between: Sequence[NodeId],
+    shown: Collection[TensorId],
+    log: Log,
+) -> bool:
+    """Changes a place, and takes that back where it is no gain."""
+    done: list[Firing] = []
+    trial = open_.on_trial()
+    keep = _moved(open_, rules, commuting, proofs, between, shown, done.append) and _is_less(open_, trial)
+    open_.settle(trial, keep=keep)
+    for firing in done if keep else ():
+        log(firing)
+    return keep
 
 
 def _rules(patterns: Patterns) -> _Rules:

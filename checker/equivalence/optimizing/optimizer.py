@@ -25,7 +25,7 @@ from .passes import Firing, dedupe, fold, prune, raised, rewrite
 
 GLOBAL = ("fold", "dedupe", "prune", "layout")
 LOCAL = ("rewrite",)
-ORDER = ("fold", "dedupe", "rewrite", "layout", "prune")
+ORDER = ("fold", "dedupe", "rewrite", "prune", "layout")
 """The passes of one round. Rounds follow until one changes nothing."""
 FIXED = 4
 """The IR version since which stored values need not be inputs (ONNX 1.23.2, IR.md, Graphs)."""
