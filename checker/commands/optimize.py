@@ -60,7 +60,8 @@ def optimize(
 
     Rewrites of part 7 of the specification are applied, local changes that `sonnx prove --transforms` has proved, and
     theorems of part 6 on the whole model: values that stored ones decide are computed by the texts, equal nodes are
-    merged, nodes of which nothing is read go. Strength exact: each run of MODEL that comes to its end gives the same
+    merged, nodes of which nothing is read go. Transposes move towards the outputs where they meet others and fewer are
+    left. Strength exact: each run of MODEL that comes to its end gives the same
     bits, but that a NaN may be another NaN. allowed: a result that the definition allows. reals: equal over the real
     numbers only. Functions are expanded.
 

@@ -1,13 +1,13 @@
 """When two graphs mean the same: rewrites matched against graphs, proved, and applied.
 
-Each package below holds one of these. None of them knows an operator by name: what an operator is, and which rules
-there are, say the texts.
+Each package below holds one of these. What an operator is, and which rules there are, say the texts; by name the code
+knows Transpose, which the pass `layout` moves, and BitCast, before which nothing is rewritten.
 
     from sonnx.checker.equivalence import GLOBAL, LOCAL, onnxscript_rule, optimize, rewrite
     from sonnx.semantics.model.loader import load
 
     model, log = rewrite(load("model.onnx"), ["TransposeTranspose"])    # local: rewrites, and nothing else
-    done = optimize(load("model.onnx"), passes=(*GLOBAL, *LOCAL))       # and theorems on the whole model
+    done = optimize(load("model.onnx"), passes=(*GLOBAL, *LOCAL))       # and passes over the whole model
     rule = onnxscript_rule("TransposeTranspose")                        # for onnxscript's rewriter, extra `onnxscript`
 
 Names are loaded when first used.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from sonnx.semantics.formulas.terms import FALSE, Term
@@ -37,6 +37,18 @@ TIMEOUT = 1.0
 """Seconds for a question about open sizes."""
 
 
+@dataclass(slots=True)
+class Trial:
+    """Changes that may be taken back. undo: what takes each back. made, gone: the nodes that there are now and were not
+    before, and those that were there and are not now. journal: the steps before.
+    """
+
+    journal: int
+    undo: list[Callable[[], None]] = field(default_factory=list)
+    made: dict[NodeId, None] = field(default_factory=dict)
+    gone: list[Node] = field(default_factory=list)
+
+
 class OpenModel:
     """A model whose graphs are changed in place. Numbers of tensors and nodes stay; new ones get further numbers.
 
@@ -63,6 +75,7 @@ class OpenModel:
         self.opsets: dict[str, int] = dict(model.opsets)
         self.journal: list[Step] = []
         self.raising = False
+        self._trial: Trial | None = None
         self._next = len(model.nodes)
         for n in self.nodes:
             self._enter(n)
@@ -174,6 +187,19 @@ class OpenModel:
 
     # ---- Changing ---------------------------------------------------------------------------------
 
+    def on_trial(self) -> Trial:
+        """From now on what is rewritten can be taken back, until it is, or is settled."""
+        self._trial = Trial(len(self.journal))
+        return self._trial
+
+    def settle(self, trial: Trial, *, keep: bool) -> None:
+        """Ends a trial: its changes stay, or are taken back one by one, so that new numbers are given once more."""
+        self._trial = None
+        if not keep:
+            while trial.undo:
+                trial.undo.pop()()
+            del self.journal[trial.journal :]
+
     def _enter(self, n: NodeId) -> None:
         node = self.nodes[n]
         for place, t in enumerate(node.outputs):
@@ -194,15 +220,40 @@ class OpenModel:
 
     def change(self, n: NodeId, node: Node) -> None:
         """Puts another node in the place of one."""
+        if self._trial is not None:
+            before = self.nodes[n]
+            self._trial.undo.append(lambda: self.change(n, before))
         self._leave(n)
         self.nodes[n] = node
         self._enter(n)
 
     def remove(self, n: NodeId) -> None:
         """Takes a node out."""
+        node, members = self.nodes[n], self.members[self.nodes[n].graph]
+        if self._trial is not None:
+            place = members.index(n)
+            self._trial.undo.append(lambda: self._put(n, node, place))
+            if n in self._trial.made:
+                del self._trial.made[n]
+            else:
+                self._trial.gone.append(node)
         self._leave(n)
-        self.members[self.nodes[n].graph].remove(n)
+        members.remove(n)
         del self.nodes[n]
+
+    def _put(self, n: NodeId, node: Node, place: int) -> None:
+        self.nodes[n] = node
+        self.members[node.graph].insert(place, n)
+        self._enter(n)
+
+    def _unmake_tensor(self) -> None:
+        self.tensors.pop()
+        self.contents.pop(len(self.tensors), None)
+        self._decided.pop(len(self.tensors), None)
+
+    def _unmake_node(self) -> None:
+        self._next -= 1
+        self.remove(self._next)
 
     def tensor(self, near: TensorId, content: Content | None) -> TensorId:
         """A new tensor, called after one that it stands for."""
@@ -210,6 +261,8 @@ class OpenModel:
         self.tensors.append(Tensor(f"{like.name}.{len(self.tensors)}", like.path, like.graph))
         if content is not None:
             self.contents[len(self.tensors) - 1] = content
+        if self._trial is not None:
+            self._trial.undo.append(self._unmake_tensor)
         return len(self.tensors) - 1
 
     def node(
@@ -220,14 +273,15 @@ class OpenModel:
         domain, _, op_type = made.operator.rpartition("::")
         attributes = {name: stated(value) for name, value in made.attributes.items()}
         n, self._next = self._next, self._next + 1
+        if self._trial is not None:
+            self._trial.undo.append(self._unmake_node)
+            self._trial.made[n] = None
         opset = self.opsets.get(normal_domain(domain))
         self.nodes[n] = Node(
             near.name, near.path, near.graph, normal_domain(domain), op_type, "", opset, made.version,
             tuple(inputs), tuple(outputs), attributes, (), (), near.calls,
         )  # fmt: skip
-        members = self.members[near.graph]
-        members.insert(members.index(before), n)
-        self._enter(n)
+        self._put(n, self.nodes[n], self.members[near.graph].index(before))
         return n
 
     def store(self, graph: GraphId, t: TensorId, data: Array) -> None:

@@ -20,11 +20,12 @@ from ..record import STRENGTHS, Proof, proofs
 from .admitting import admitted
 from .graphs import OpenModel
 from .journal import Raised, Step
+from .layout import layout
 from .passes import Firing, dedupe, fold, prune, raised, rewrite
 
-GLOBAL = ("fold", "dedupe", "prune")
+GLOBAL = ("fold", "dedupe", "prune", "layout")
 LOCAL = ("rewrite",)
-ORDER = ("fold", "dedupe", "rewrite", "prune")
+ORDER = ("fold", "dedupe", "rewrite", "prune", "layout")
 """The passes of one round. Rounds follow until one changes nothing."""
 FIXED = 4
 """The IR version since which stored values need not be inputs (ONNX 1.23.2, IR.md, Graphs)."""
@@ -99,6 +100,9 @@ def optimize(
                 progress(name, done, len(passes))
             if name in GLOBALS:
                 changed |= GLOBALS[name](open_, log.append) > 0
+                continue
+            if name == "layout":
+                changed |= layout(open_, patterns, commuting, known, log.append) > 0
                 continue
             fired = rewrite(open_, patterns, commuting, known, log.append, left, smaller=rules is None)
             left -= fired

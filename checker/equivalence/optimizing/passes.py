@@ -1,7 +1,8 @@
 """The passes: each changes an open model by rewrites of the text or by a theorem of part 6, and says what it did.
 
 Local passes apply rewrites. Global ones are theorems applied to the whole model: `fold` (ConstantFolding), `dedupe`
-(CommonSubexpressions) and `prune` (DeadNodes). None of them looks at how a model is partitioned.
+(CommonSubexpressions) and `prune` (DeadNodes); one more, `layout`, has a file of its own. None of them looks at how a
+model is partitioned.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def rewrite(
             continue  # folding computes it
         for pattern in patterns.get(operator, ()) if operator is not None else ():
             proof = proofs.get(pattern.rule.name)
-            touched = None if proof is None else _fire(open_, n, pattern, commuting, proof, shown, log, smaller=smaller)
+            touched = None if proof is None else fire(open_, n, pattern, commuting, proof, shown, log, smaller=smaller)
             if touched is not None:
                 fired += 1
                 fresh = [m for m in touched if m not in queued]
@@ -93,7 +94,7 @@ def rewrite(
     return fired
 
 
-def _fire(
+def fire(
     open_: OpenModel,
     n: NodeId,
     pattern: Pattern,
@@ -104,6 +105,8 @@ def _fire(
     *,
     smaller: bool,
 ) -> list[NodeId] | None:
+    """Applies a rewrite at a node, if it stands there and is proved for it; the nodes that have something new to read,
+    None where nothing was changed. shown, smaller: as in `rewrite`."""
     view = GraphView(open_, open_.nodes[n].graph)
     match = find(view, pattern, n, commuting)
     if match is None or not proof.covers(view, match):
@@ -267,7 +270,7 @@ def raised(
                 proof = proofs.get(pattern.rule.name)
                 fired = None
                 if proof is not None and len(pattern.applications) == 1:
-                    fired = _fire(open_, n, pattern, {}, proof, shown, log, smaller=False)
+                    fired = fire(open_, n, pattern, {}, proof, shown, log, smaller=False)
                 if fired is not None:
                     waiting.extend(open_.live())
                     break
