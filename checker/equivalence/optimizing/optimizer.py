@@ -101,8 +101,8 @@ def optimize(
             if name in GLOBALS:
                 changed |= GLOBALS[name](open_, log.append) > 0
                 continue
-            if name == "layout":
-                changed |= layout(open_, patterns, commuting, known, log.append) > 0
+            if name == "layout":  # last of all: what has moved may no longer be equal to what has not
+                changed = changed or layout(open_, patterns, commuting, known, log.append) > 0
                 continue
             fired = rewrite(open_, patterns, commuting, known, log.append, left, smaller=rules is None)
             left -= fired

@@ -174,6 +174,17 @@ def test_only_rewrites_that_are_proved_are_used() -> None:
     assert "layout" in GLOBAL and "layout" not in LOCAL
 
 
+def test_equal_nodes_are_merged_before_transposes_move() -> None:
+    """Two sums are equal once two Transposes are gone, and would not be if the others had moved before that."""
+    text = (
+        f"({IMAGE} X) => ({IMAGE} Y, {MOVED} V) {{ A = {TO}(X) R = Relu(A) P = Add(R, lo) U = Add(P, R) D = {BACK}(U)"
+        f" Y = Exp(D) C = {BACK}(R) E = {TO}(C) Q = Add(E, lo) V = Exp(Q) }}"
+    )
+    again = text.replace(f", {MOVED} V", f", {MOVED} V, {IMAGE} W").replace("V = Exp(Q)", "V = Exp(Q) W = Exp(C)")
+    for it, left in ((text, "Add Add Exp Exp Relu Transpose"), (again, "Add Add Exp Exp Exp Relu Transpose")):
+        assert operators(load_proto(model_proto(optimize(model(it)).model))) == left
+
+
 def test_what_bitcast_shows_stays() -> None:
     text = f"({IMAGE} X) => (int32[N,2,3,4] Y) {{ A = {TO}(X) R = Relu(A) D = {BACK}(R) Y = BitCast<to=6>(D) }}"
     assert not optimize(model(text, 26)).log
