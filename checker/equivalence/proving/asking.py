@@ -141,8 +141,8 @@ def numbered(terms: Sequence[Term], symbols: Symbols) -> tuple[Argument, ...]:
 
 @dataclass(slots=True)
 class Asker:
-    """What facts entail. Answers are remembered by question, whatever its symbols are called. Each question has a
-    solver of its own, so that none rests on what was asked before. products: questions that are not answered while
+    """What facts entail. Answers are remembered by question, whatever its symbols are called. The solver is
+    reset before each question, so that none rests on what was asked before. products: questions that are not answered while
     products of numbers are numbers of which nothing is known. asked: how many went to the solver. seen: the symbols of
     the cases of an instance, which facts may mention before they are met again.
     """
@@ -214,7 +214,7 @@ class Asker:
 
     def _checked(self, facts: Sequence[Term], goal: Term, symbols: Symbols, seed: int) -> Checked:
         text = "".join(question(facts, goal, symbols))
-        return Session().check(text, self.timeout, seed, effort=EFFORT)
+        return self.session.check(text, self.timeout, seed, effort=EFFORT)
 
     def model(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> Checked:
         """A counterexample of sizes, where the solver has one."""
