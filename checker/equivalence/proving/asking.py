@@ -141,8 +141,8 @@ def numbered(terms: Sequence[Term], symbols: Symbols) -> tuple[Argument, ...]:
 
 @dataclass(slots=True)
 class Asker:
-    """What facts entail. Answers are remembered by question, whatever its symbols are called. The solver is
-    reset before each question, so that none rests on what was asked before. products: questions that are not answered while
+    """What facts entail. Answers are remembered by question, whatever its symbols are called. The solver is reset
+    before each question, so that none rests on what was asked before. products: questions that are not answered while
     products of numbers are numbers of which nothing is known. asked: how many went to the solver. seen: the symbols of
     the cases of an instance, which facts may mention before they are met again.
     """
