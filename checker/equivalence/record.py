@@ -16,7 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sonnx.spec.elaborate.core import Core, CoreOperator, CoreRewrite
+from sonnx.spec.elaborate.core import CoreOperator, CoreRewrite
 from sonnx.spec.elaborate.coverage import used_definitions
 from sonnx.spec.language.printer import print_declaration
 from sonnx.spec.language.syntax import Port
@@ -185,5 +185,4 @@ _printed = cache(print_declaration)
 
 @cache
 def _applied(operator: CoreOperator) -> list[CoreOperator]:
-    cores: Iterable[Core] = (core for statement in operator.statements for core in statement.nodes())
-    return [meaning(core.name, int(core.value)) for core in cores if core.head == "apply"]
+    return [meaning(core.name, int(core.value)) for core in operator.applications]

@@ -177,6 +177,11 @@ class CoreOperator:
         """The rule of the machine that the operator is; "" for a function of its inputs."""
         return next((statement.doc for statement in self.statements if statement.kind == "rule"), "")
 
+    @property
+    def applications(self) -> tuple[Core, ...]:
+        """The applications of operators that it is made of, in the order of the text."""
+        return tuple(core for it in self.statements for core in it.nodes() if core.head == "apply")
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CoreRewrite:

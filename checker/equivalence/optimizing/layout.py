@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.model.graph import NodeId, TensorId
-from sonnx.spec.elaborate.core import Core, CoreOperator
+from sonnx.spec.elaborate.core import CoreOperator
 
 from ..matching.patterns import Applied, Pattern
 from ..record import Proof
@@ -27,9 +27,12 @@ Patterns = Mapping[CoreOperator, Sequence[Pattern]]
 @dataclass(slots=True)
 class _Rules:
     """The rewrites that the pass uses, by their roots. moving: Transposes before an operator become one behind it.
-    meeting: fewer Transposes come of those that an operator reads. ending: one that moves nothing goes.
+    meeting: fewer Transposes come of those that an operator reads. ending: one that moves nothing goes. commuting,
+    proofs: as in `layout`.
     """
 
+    commuting: Mapping[CoreOperator, str]
+    proofs: Mapping[str, Proof]
     moving: dict[CoreOperator, list[Pattern]] = field(default_factory=dict)
     meeting: dict[CoreOperator, list[Pattern]] = field(default_factory=dict)
     ending: dict[CoreOperator, list[Pattern]] = field(default_factory=dict)
@@ -51,22 +54,22 @@ def layout(
     """
     if not any(_is_transpose(open_, n) for n in open_.nodes):
         return 0
-    rules, shown = _rules(patterns), open_.shown()
+    rules, shown = _rules(patterns, commuting, proofs), open_.shown()
     order = [n for graph in open_.closed().graphs for n in graph.nodes]
-    behind = _behind(open_, rules.moving, commuting, order)
+    behind = _behind(open_, rules, order)
     places, left, waiting = 0, AGAIN * len(order), []
     for n in _by_depth(open_, order):
-        between = _between(open_, rules, commuting, n, behind)
+        between = _between(open_, rules, n, behind)
         if len(between) == 1:
-            places += _tried(open_, rules, commuting, proofs, between, shown, log)
+            places += _tried(open_, rules, between, shown, log)
         elif between:
             waiting.append(n)
     for n in waiting if not places else ():
-        between = _between(open_, rules, commuting, n, behind)
+        between = _between(open_, rules, n, behind)
         if not between or left < len(between):
             continue
         left -= len(between)
-        places += _tried(open_, rules, commuting, proofs, between, shown, log)
+        places += _tried(open_, rules, between, shown, log)
     return places
 
 
@@ -88,8 +91,6 @@ def _by_depth(open_: OpenModel, order: Sequence[NodeId]) -> list[NodeId]:
 def _tried(
     open_: OpenModel,
     rules: _Rules,
-    commuting: Mapping[CoreOperator, str],
-    proofs: Mapping[str, Proof],
     between: Sequence[NodeId],
     shown: Collection[TensorId],
     log: Log,
@@ -97,15 +98,15 @@ def _tried(
     """Changes a place, and takes that back where it is no gain."""
     done: list[Firing] = []
     trial = open_.on_trial()
-    keep = _moved(open_, rules, commuting, proofs, between, shown, done.append) and _is_less(open_, trial)
+    keep = _moved(open_, rules, between, shown, done.append) and _is_less(open_, trial)
     open_.settle(trial, keep=keep)
     for firing in done if keep else ():
         log(firing)
     return keep
 
 
-def _rules(patterns: Patterns) -> _Rules:
-    found = _Rules()
+def _rules(patterns: Patterns, commuting: Mapping[CoreOperator, str], proofs: Mapping[str, Proof]) -> _Rules:
+    found = _Rules(commuting, proofs)
     for operator, listed in patterns.items():
         for it in listed:
             before, after = _transposes(it.rule.left), _transposes(it.rule.right)
@@ -114,18 +115,14 @@ def _rules(patterns: Patterns) -> _Rules:
             if operator.name != TRANSPOSE and _gives_transpose(it.rule.right):
                 found.moving.setdefault(operator, []).append(it)
             if after < before:
-                ends = len(it.applications) == 1 and not _applied(it.rule.right)
+                ends = len(it.applications) == 1 and not it.rule.right.applications
                 kind = found.ending if ends else found.meeting
                 kind.setdefault(operator, []).append(it)
     return found
 
 
-def _applied(side: CoreOperator) -> list[Core]:
-    return [core for it in side.statements for core in it.nodes() if core.head == "apply"]
-
-
 def _transposes(side: CoreOperator) -> int:
-    return sum(core.name == TRANSPOSE for core in _applied(side))
+    return sum(core.name == TRANSPOSE for core in side.applications)
 
 
 def _gives_transpose(side: CoreOperator) -> bool:
@@ -141,15 +138,13 @@ def _is_transpose(open_: OpenModel, n: NodeId) -> bool:
     return operator is not None and operator.name == TRANSPOSE
 
 
-def _needs(
-    open_: OpenModel, patterns: Patterns, commuting: Collection[CoreOperator], n: NodeId
-) -> Iterator[tuple[TensorId, ...]]:
+def _needs(open_: OpenModel, rules: _Rules, patterns: Patterns, n: NodeId) -> Iterator[tuple[TensorId, ...]]:
     """For each rewrite whose root a node may be, what has to be a Transpose of those tensors that the node reads."""
     operator = open_.definition(n)
     given = GraphView(open_, open_.nodes[n].graph).inputs(n)
     for it in patterns.get(operator, ()) if operator is not None else ():
         wanted = [_applied_to(it, k) for k in range(len(it.applications[it.root].inputs))]
-        for order in (given, given[::-1])[: 1 + (operator in commuting)]:
+        for order in (given, given[::-1])[: 1 + (operator in rules.commuting)]:
             needed = [(t, due) for t, due in zip(order, wanted, strict=False) if due is not None]
             tensors = tuple(t for t, _ in needed if t is not None)
             if tensors and len(tensors) == len(needed) and all(due.operator.name == TRANSPOSE for _, due in needed):
@@ -162,9 +157,7 @@ def _applied_to(pattern: Pattern, place: int) -> Applied | None:
     return None if operand is None or operand.port else pattern.applications[operand.application]
 
 
-def _behind(
-    open_: OpenModel, moving: Patterns, commuting: Collection[CoreOperator], order: Sequence[NodeId]
-) -> set[TensorId]:
+def _behind(open_: OpenModel, rules: _Rules, order: Sequence[NodeId]) -> set[TensorId]:
     """The tensors that are results of Transposes, or would be if these were moved as far as rewrites may go."""
     found: set[TensorId] = set()
     for n in order:
@@ -172,19 +165,17 @@ def _behind(
         t = node.outputs[0] if node.outputs else None
         if t is None or all(open_.decided(it) for it in node.inputs if it is not None):
             continue
-        if _is_transpose(open_, n) or any(map(found.issuperset, _needs(open_, moving, commuting, n))):
+        if _is_transpose(open_, n) or any(map(found.issuperset, _needs(open_, rules, rules.moving, n))):
             found.add(t)
     return found
 
 
-def _between(
-    open_: OpenModel, rules: _Rules, commuting: Collection[CoreOperator], end: NodeId, behind: set[TensorId]
-) -> list[NodeId]:
+def _between(open_: OpenModel, rules: _Rules, end: NodeId, behind: set[TensorId]) -> list[NodeId]:
     """The nodes behind which Transposes have to move for them to meet at a node, and that node, in order; none where
     they do not meet there, or where this many of them would be left in any case."""
     if end not in open_.nodes:
         return []
-    for needed in _needs(open_, rules.meeting, commuting, end):
+    for needed in _needs(open_, rules, rules.meeting, end):
         if not behind.issuperset(needed):
             continue
         found: dict[NodeId, None] = {}
@@ -199,7 +190,7 @@ def _between(
             elif _is_transpose(open_, n):
                 sources[n] = None
             else:
-                read = _needs(open_, rules.moving, commuting, n)
+                read = _needs(open_, rules, rules.moving, n)
                 first = next(filter(behind.issuperset, read), None)
                 if first is None:
                     break
@@ -221,8 +212,6 @@ def _is_read_outside(open_: OpenModel, n: NodeId, inside: Collection[NodeId]) ->
 def _moved(
     open_: OpenModel,
     rules: _Rules,
-    commuting: Mapping[CoreOperator, str],
-    proofs: Mapping[str, Proof],
     nodes: Sequence[NodeId],
     shown: Collection[TensorId],
     log: Log,
@@ -232,8 +221,8 @@ def _moved(
     def fired(n: NodeId, patterns: Patterns) -> bool:
         operator = open_.definition(n)
         return any(
-            it.rule.name in proofs
-            and fire(open_, n, it, commuting, proofs[it.rule.name], shown, log, smaller=False) is not None
+            it.rule.name in rules.proofs
+            and fire(open_, n, it, rules.commuting, rules.proofs[it.rule.name], shown, log, smaller=False) is not None
             for it in (patterns.get(operator, ()) if operator is not None else ())
         )
 

@@ -53,8 +53,7 @@ def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True) -> Ve
 def _not_shown(side: CoreOperator) -> list[str]:
     """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
     text = specification()
-    cores = (core for statement in side.statements for core in statement.nodes() if core.head == "apply")
-    applied = {(it.name, it.first) for core in cores if (it := definition(core.name, int(core.value)))}
+    applied = {(it.name, it.first) for core in side.applications if (it := definition(core.name, int(core.value)))}
     known = recorded_of({name for name, _ in applied}, text.operators, text.functions)
     return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
 

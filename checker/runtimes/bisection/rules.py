@@ -34,8 +34,7 @@ def named_rules(pass_name: str) -> tuple[Rule, ...]:
         words = (word for it in rewrite.clauses if it.key in ("source", "note") for word in WORD.findall(it.value))
         if wanted not in map(_title, words):
             continue
-        applied = (core for statement in text.rules[name].left.statements for core in statement.nodes())
-        operators = frozenset(core.name for core in applied if core.head == "apply")
+        operators = frozenset(core.name for core in text.rules[name].left.applications)
         made.append(Rule(name, rewrite.claim, rewrite.doc, rewrite.reason, operators))
     return tuple(made)
 
