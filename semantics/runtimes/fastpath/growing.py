@@ -127,7 +127,7 @@ def grown(
             if cut.joined(p, q):
                 kept = min(p, q, key=place.__getitem__)
                 queued -= {p, q}
-                # Of other pairs none may be joined now that could not be before: what was between them still is.
+                # Of other pairs none may be joined now that could not be before (theorem NotLater of part 6).
                 for it in {kept, *cut.after[kept], *cut.before[kept]} & inside - queued:
                     queued.add(it)
                     heappush(heap, (place[it], it))
