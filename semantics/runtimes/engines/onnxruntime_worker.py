@@ -18,8 +18,10 @@ import ctypes
 import os
 import pickle
 import re
+import select
 import sys
 import tempfile
+import threading
 from contextlib import contextmanager
 from importlib import import_module
 from mmap import mmap
@@ -361,8 +363,18 @@ def claimed_output() -> Any:
     return wire
 
 
+def leave_with_parent() -> None:
+    """Ends this process in the middle of a request when nobody is left who could ask: the parent was killed, say."""
+    poll = select.poll()
+    poll.register(sys.stdin.fileno(), 0)  # the end of the other side is always told
+    poll.poll()
+    os._exit(1)
+
+
 def serve(wire: Any, version: str, respond: Any) -> None:
-    """Tells the version, then answers requests until there are no more. respond: gives the payload, raises Refused."""
+    """Tells the version, then answers requests while somebody may ask. respond: gives the payload, raises Refused."""
+    if hasattr(select, "poll"):
+        threading.Thread(target=leave_with_parent, daemon=True).start()
 
     def answer(what: Any) -> None:
         pickle.dump(what, wire, protocol=4)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import pickle
+import select
 import signal
+import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
@@ -265,3 +268,23 @@ def test_an_answer_that_cannot_be_read_ends_the_process_at_once() -> None:
     assert isinstance(found, Failure) and found.kind is Kind.CRASH and "no answer that can be read" in found.message
     assert worker.ask(3, 20) == ("ok", 3)
     worker.stop()
+
+
+BUSY = """
+import sys, time
+from sonnx.semantics.runtimes.engines.onnxruntime_worker import serve
+serve(sys.stdout.buffer, "here", lambda asked: time.sleep(asked))
+"""
+
+
+@pytest.mark.skipif(not hasattr(select, "poll"), reason="there is nothing that tells the end of a pipe")
+def test_a_worker_ends_in_the_middle_of_a_request_when_nobody_is_left_who_asked() -> None:
+    with subprocess.Popen([sys.executable, "-c", BUSY], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None and process.stdout is not None
+        assert pickle.load(process.stdout) == "here"
+        pickle.dump(60, process.stdin)
+        process.stdin.close()  # as the system does for a process that is killed
+        try:
+            assert process.wait(20) == 1
+        finally:
+            process.kill()
