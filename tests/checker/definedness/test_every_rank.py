@@ -308,9 +308,9 @@ def test_the_command_says_for_which_ranks() -> None:
     assert lines[0].endswith("for every rank")
 
 
-def test_the_readme_says_how_many_definitions_are_proved_for_every_rank() -> None:
+def test_what_is_written_says_how_many_definitions_are_proved_for_every_rank() -> None:
     rows = read_records(TABLE.read_text("utf-8"))
     every = sum(row.ranks == EVERY for row in rows)
-    readme = (File(__file__).parents[3] / "README.md").read_text("utf-8")
+    readme = (File(__file__).parents[3] / "semantics/README.md").read_text("utf-8")
     few = sum(any(word.startswith("met at ") for word in row.left) for row in rows)
     assert f"for every rank in {every} of {len(rows)} definitions ({few} of them" in readme.replace("\n", " ")
