@@ -85,7 +85,7 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
 
 
 def _query(constraint: Constraint, task: Task) -> ground.Query:
-    return ground.query(constraint, task.functions, task.facts)
+    return ground.query(constraint, task.functions, task.facts, named=False)
 
 
 # ---- In this process --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
-from .smtlib import Place, smtlib
+from .smtlib import Place, script, smtlib
 
 __all__ = [
     "Answer",
@@ -84,7 +84,7 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
         _tell(context, f"{_options(timeout, seed)}{USUAL}")
         status = ""
         with paused():
-            for piece in smtlib(query, negated):
+            for piece in script(query, negated):
                 status = _tell(context, piece).strip()
         if status not in STATUSES:
             raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
