@@ -1084,11 +1084,11 @@ class Query:
     """A constraint over one structure.
 
     facts: by fact, the symbols with what is known of them: truth, number, or the members of the row they stand for;
-    none where values have no symbols. assumed: the facts of which Bools or rows are mentioned, each with the symbol that
-    assumes it. free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter once
-    the facts are assumed. clauses: head and body for each inductive atom. texts: the number of each text. signatures:
-    for each fact and predicate the sorts of its arguments and of its value. numbers: the facts of which numbers are
-    mentioned; resolved: those that were looked up for keys and lists.
+    none where values have no symbols. assumed: the facts of which Bools or rows are mentioned, each with the symbol
+    that assumes it. free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter
+    once the facts are assumed. clauses: head and body for each inductive atom. texts: the number of each text.
+    signatures: for each fact and predicate the sorts of its arguments and of its value. numbers: the facts of which
+    numbers are mentioned; resolved: those that were looked up for keys and lists.
     """
 
     name: str
