@@ -73,6 +73,17 @@ def judge_constraints(task: Task, tell: Progress) -> Mapping[str, Judged]:
     return done
 
 
+def long(constraint: Constraint, functions: Functions) -> bool:
+    """The constraint takes longer than most: it speaks of a fixpoint."""
+    return any(it.kind == "inductive" for it in reached(constraint.formula, functions))
+
+
+def decided(constraint: Constraint, task: Task) -> Judged:
+    """One constraint of a task, decided by both."""
+    answer = solver.solve(ground.query(constraint, task.functions, task.facts), task.timeout)
+    return _judged(constraint, answer, direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize))
+
+
 def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Judgement) -> Judged:
     verdict = RuleVerdict(answer.verdict)
     if RuleVerdict.UNKNOWN not in (verdict, judgement.verdict) and verdict != judgement.verdict:
@@ -83,20 +94,11 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
     return Judged(verdict, answer, judgement)
 
 
-# ---- In this process --------------------------------------------------------------------------
-
-
-def _decided(constraint: Constraint, task: Task) -> Judged:
-    query = ground.query(constraint, task.functions, task.facts, named=False)
-    answer = solver.solve(query, task.timeout)
-    return _judged(constraint, answer, direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize))
-
-
 def _one_by_one(task: Task, tell: Progress) -> dict[str, Judged]:
     done: dict[str, Judged] = {}
     for count, constraint in enumerate(task.constraints):
         tell(f"checking {constraint.name}", count, len(task.constraints))
-        done[constraint.name] = _decided(constraint, task)
+        done[constraint.name] = decided(constraint, task)
     return done
 
 
@@ -104,14 +106,11 @@ def _one_by_one(task: Task, tell: Progress) -> dict[str, Judged]:
 
 
 def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Each worker takes the next constraint when it has decided one; the longest come first, those with fixpoints."""
+    """Each worker takes the next constraint when it has decided one; the longest come first."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
-    long = [
-        any(it.kind == "inductive" for it in reached(constraint.formula, task.functions))
-        for constraint in task.constraints
-    ]
-    for position in sorted(range(len(long)), key=lambda position: not long[position]):
+    later = [not long(constraint, task.functions) for constraint in task.constraints]
+    for position in sorted(range(len(later)), key=later.__getitem__):
         queue.put(position)
     workers, ends = [], []
     try:
@@ -164,7 +163,7 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             constraint = task.constraints[position]
             end.send((constraint.name, None))
             try:
-                end.send((constraint.name, _decided(constraint, task)))
+                end.send((constraint.name, decided(constraint, task)))
             except Exception as problem:
                 end.send((constraint.name, problem))
                 return

@@ -80,6 +80,9 @@ class Symbols:
 
     def known(self, fact: str, name: Callable[[], str], value: Value | None, sort: Sort) -> Argument:
         """The symbol of a single value of a fact, or the value; a free symbol where it is undefined or unknown."""
+        if not self.named and type(value) is int:
+            self.numbers[fact] = None
+            return value
         if value is None or isinstance(value, Unknown):
             free = name()
             self.free[free] = smt_sort(sort)
@@ -115,9 +118,7 @@ class Symbols:
 
     def number(self, value: Element) -> int:
         """The numeral of an element: a text gets the next free number."""
-        if isinstance(value, str):
-            return self.texts.setdefault(value, len(self.texts))
-        return value
+        return self.texts.setdefault(value, len(self.texts)) if type(value) is str else value
 
 
 def assumption(fact: str) -> str:
@@ -994,6 +995,8 @@ def _unique(core: Core, context: Context) -> Meaning:
 
 def exactly_one(terms: list[Argument]) -> Argument:
     """One of the formulas holds and no other."""
+    if len(terms) == 1:
+        return terms[0]
     if len(terms) > FEW:
         return Term("=", (1, Term("+", tuple(Term("ite", (term, 1, 0)) for term in terms))))
     pairs = [negation(conjunction([a, b])) for i, a in enumerate(terms) for b in terms[i + 1 :]]
@@ -1114,7 +1117,7 @@ class Query:
         return self.numbers | self.resolved
 
 
-def query(constraint: Constraint, functions: Functions, structure: Structure, *, named: bool = True) -> Query:
+def query(constraint: Constraint, functions: Functions, structure: Structure, *, named: bool = False) -> Query:
     """Ground a constraint. named: values have symbols, for a reader; the formula says the same without.
 
     Raises InternalError for an inductive predicate below a negation.

@@ -68,11 +68,11 @@ IRRELEVANT = {("NoWriteToInput", "producers")}
 def asked(name: str, graph: Any = None) -> smt.Query:
     found = specification()
     graph = graph or (EXEMPT if name == "SingleAssignment" else GOOD)
-    return smt.query(found.constraints[name], found.functions, small.structure(graph))
+    return smt.query(found.constraints[name], found.functions, small.structure(graph), named=True)
 
 
 def world(formula: str, **tables: Any) -> smt.Query:
-    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables))
+    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables), named=True)
 
 
 def text(query: smt.Query, *, negated: bool = True) -> str:
@@ -354,8 +354,8 @@ def test_without_names_a_rule_says_the_same(name: str) -> None:
     """Symbol by symbol, but for what instances say alike; so do all forms of expressions."""
     for graph in (GOOD, EXEMPT):
         found, facts = specification(), small.structure(graph)
-        named = smt.query(found.constraints[name], found.functions, facts)
-        plain = smt.query(found.constraints[name], found.functions, facts, named=False)
+        named = smt.query(found.constraints[name], found.functions, facts, named=True)
+        plain = smt.query(found.constraints[name], found.functions, facts)
         assert asserted(plain) == asserted(named)
         assert not plain.facts
         assert (plain.fixed(), plain.assumed) == (named.fixed(), named.assumed)
@@ -364,7 +364,7 @@ def test_without_names_a_rule_says_the_same(name: str) -> None:
 @pytest.mark.parametrize("formulas", [worlds.HOLD, worlds.UNKNOWN], ids=["hold", "unknown"])
 def test_without_names_every_form_of_expression_says_the_same(formulas: Sequence[str]) -> None:
     for formula in formulas:
-        plain = smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure({}), named=False)
+        plain = smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure())
         assert asserted(plain) == asserted(world(formula)), formula
         assert solver.solve(plain, 10).core == solver.solve(world(formula), 10).core, formula
 
