@@ -118,7 +118,7 @@ class Symbols:
 
     def number(self, value: Element) -> int:
         """The numeral of an element: a text gets the next free number."""
-        return self.texts.setdefault(value, len(self.texts)) if type(value) is str else value
+        return self.texts.setdefault(value, len(self.texts)) if isinstance(value, str) else value
 
 
 def assumption(fact: str) -> str:
