@@ -1,6 +1,6 @@
-"""Deciding constraints: the solver's answer and the direct evaluator's judgement on each, side by side or in parallel.
+"""Deciding constraints: the solver's answer and the direct evaluator's judgement on each.
 
-A small model is judged in this process, solving overlapping with grounding. A large one is judged by worker processes,
+A small model is judged in this process. A large one is judged by worker processes,
 forked when the model has been read, so that its facts are shared and each worker takes one constraint after the other.
 """
 
@@ -11,7 +11,6 @@ import os
 import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -31,7 +30,7 @@ from .rule_sets import reached
 Functions = Mapping[str, FunctionDeclaration]
 
 WORKERS = 2
-"""Threads or processes at work at once."""
+"""Processes at work at once."""
 LARGE = 4_000
 """A model with more nodes is judged by processes: for a smaller one they cost more than they bring."""
 
@@ -69,9 +68,20 @@ def judge_constraints(task: Task, tell: Progress) -> Mapping[str, Judged]:
 
     Raises InternalError when solver and direct evaluator disagree, or when a worker process dies.
     """
-    done = _by_processes(task, tell) if task.forks else _by_threads(task, tell)
+    done = _by_processes(task, tell) if task.forks else _one_by_one(task, tell)
     tell("checking", len(task.constraints), len(task.constraints))
     return done
+
+
+def long(constraint: Constraint, functions: Functions) -> bool:
+    """The constraint takes longer than most: it speaks of a fixpoint."""
+    return any(it.kind == "inductive" for it in reached(constraint.formula, functions))
+
+
+def decided(constraint: Constraint, task: Task) -> Judged:
+    """One constraint of a task, decided by both."""
+    answer = solver.solve(ground.query(constraint, task.functions, task.facts), task.timeout)
+    return _judged(constraint, answer, direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize))
 
 
 def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Judgement) -> Judged:
@@ -84,37 +94,11 @@ def _judged(constraint: Constraint, answer: solver.Answer, judgement: direct.Jud
     return Judged(verdict, answer, judgement)
 
 
-def _query(constraint: Constraint, task: Task) -> ground.Query:
-    return ground.query(constraint, task.functions, task.facts)
-
-
-# ---- In this process --------------------------------------------------------------------------
-
-
-def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Solving overlaps with grounding: the solver runs in threads."""
-    waiting: list[tuple[Constraint, direct.Judgement, Future[solver.Answer]]] = []
+def _one_by_one(task: Task, tell: Progress) -> dict[str, Judged]:
     done: dict[str, Judged] = {}
-
-    def finish() -> None:
-        constraint, judgement, future = waiting.pop(0)
-        done[constraint.name] = _judged(constraint, future.result(), judgement)
-
-    with ThreadPoolExecutor(max_workers=WORKERS) as pool:
-        try:
-            for count, constraint in enumerate(task.constraints):
-                tell(f"checking {constraint.name}", count, len(task.constraints))
-                future = pool.submit(solver.solve, _query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
-                waiting.append((constraint, judgement, future))
-                while len([f for _, _, f in waiting if not f.done()]) > WORKERS:
-                    finish()
-            while waiting:
-                finish()
-        except BaseException:
-            solver.interrupt()
-            pool.shutdown(cancel_futures=True)
-            raise
+    for count, constraint in enumerate(task.constraints):
+        tell(f"checking {constraint.name}", count, len(task.constraints))
+        done[constraint.name] = decided(constraint, task)
     return done
 
 
@@ -122,14 +106,11 @@ def _by_threads(task: Task, tell: Progress) -> dict[str, Judged]:
 
 
 def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Each worker takes the next constraint when it has decided one; the longest come first, those with fixpoints."""
+    """Each worker takes the next constraint when it has decided one; the longest come first."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
-    long = [
-        any(it.kind == "inductive" for it in reached(constraint.formula, task.functions))
-        for constraint in task.constraints
-    ]
-    for position in sorted(range(len(long)), key=lambda position: not long[position]):
+    later = [not long(constraint, task.functions) for constraint in task.constraints]
+    for position in sorted(range(len(later)), key=later.__getitem__):
         queue.put(position)
     workers, ends = [], []
     try:
@@ -182,9 +163,7 @@ def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
             constraint = task.constraints[position]
             end.send((constraint.name, None))
             try:
-                answer = solver.solve(_query(constraint, task), task.timeout)
-                judgement = direct.judge(constraint, task.functions, task.facts, limit=sys.maxsize)
-                end.send((constraint.name, _judged(constraint, answer, judgement)))
+                end.send((constraint.name, decided(constraint, task)))
             except Exception as problem:
                 end.send((constraint.name, problem))
                 return

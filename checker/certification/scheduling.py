@@ -1,7 +1,7 @@
 """When what is computed: shape inference in a process of its own, requirements meanwhile, rules by worker processes.
 
-No worker process may be forked while a thread of this one waits for inference, so claims are waited for first where a
-rule needs them. None of this changes a verdict.
+Rules that need no claims are judged while inference runs. No worker process may be forked while a thread of this one
+waits for inference, so claims are waited for before. None of this changes a verdict.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 from sonnx.semantics.facts.gathering import ASKING
@@ -18,8 +18,8 @@ from sonnx.semantics.facts.structure import Structure
 from sonnx.semantics.model.graph import Model
 from sonnx.spec.terminal import Progress
 
-from . import deciding, preconditions
-from .deciding import Judged, Task, worth_forking
+from . import preconditions
+from .deciding import Judged, Task, decided, judge_constraints, long, worth_forking
 from .question import Question
 from .rule_sets import reached
 
@@ -27,9 +27,10 @@ from .rule_sets import reached
 @dataclass(frozen=True, slots=True)
 class Inference:
     """ONNX's shape inference of one model, in the background. result: the claims, waited for; they are asked for when
-    this is first called, or by `begin`. end: no thread of it is left."""
+    this is first called, or by `begin`. ready: it is over. end: no thread of it is left."""
 
     begin: Callable[[], object]
+    ready: Callable[[], bool]
     result: Callable[[], Claims]
     end: Callable[[], None]
 
@@ -47,7 +48,7 @@ def inference(model: Model, timeout: float) -> Iterator[Inference]:
     """Shape inference that can be begun early, while other work is done. timeout: seconds that it may take."""
     with ThreadPoolExecutor(max_workers=1) as background:
         submitted = cache(lambda: background.submit(infer, model, timeout))
-        yield Inference(submitted, lambda: submitted().result(), background.shutdown)
+        yield Inference(submitted, lambda: submitted().done(), lambda: submitted().result(), background.shutdown)
 
 
 def decide_requirements(
@@ -58,21 +59,30 @@ def decide_requirements(
         claims.begin()
     if not question.requirements:
         return None
-    decisions = preconditions.decide_preconditions(
-        model, question.sizes, min(question.timeout, preconditions.TIMEOUT), tell
-    )
-    claims.result()
-    return decisions
+    return preconditions.decide_preconditions(model, question.sizes, min(question.timeout, preconditions.TIMEOUT), tell)
 
 
 def decide_constraints(
     question: Question, model: Model, facts: Structure, claims: Inference, tell: Progress
 ) -> Mapping[str, Judged]:
-    """Each constraint that is asked for, decided in this process or, for a large model, by forked ones."""
-    needed, functions = question.constraints, question.specification.functions
-    forks = worth_forking(len(model.nodes))
-    if forks and any(it.name in ASKING for constraint in needed for it in reached(constraint.formula, functions)):
-        tell("inferring types", 0, len(needed))
+    """Each constraint that is asked for, decided in this process or, for a large model, by forked ones; those that need
+    claims come last."""
+    functions = question.specification.functions
+    asking = {
+        it.name
+        for it in question.constraints
+        if any(symbol.name in ASKING for symbol in reached(it.formula, functions))
+    }
+    needed = sorted(question.constraints, key=lambda it: it.name in asking)
+    task = Task(needed, functions, facts, question.timeout, worth_forking(len(model.nodes)))
+    early: dict[str, Judged] = {}
+    if task.forks and (asking or question.requirements):
+        short = (it for it in needed if it.name not in asking and not long(it, functions))
+        while not claims.ready() and (constraint := next(short, None)):
+            tell(f"checking {constraint.name}", len(early), len(needed))
+            early[constraint.name] = decided(constraint, task)
+        tell("inferring types", len(early), len(needed))
         claims.result()
         claims.end()
-    return deciding.judge_constraints(Task(needed, functions, facts, question.timeout, forks), tell)
+    rest = replace(task, constraints=[it for it in needed if it.name not in early])
+    return {**early, **judge_constraints(rest, tell)}

@@ -12,6 +12,8 @@ import sys
 
 import onnx
 
+from . import stretches
+
 LONG = 1_000_000
 """An input with a longer vector switches data propagation off, which would take it for a shape."""
 ATTEMPTS = 20
@@ -23,6 +25,10 @@ def infer(model: bytes) -> tuple[str, bytes]:
     proto = onnx.ModelProto.FromString(model)
     shapes = [value.type.tensor_type.shape.dim for value in proto.graph.input]
     propagate = not any(len(dims) == 1 and dims[0].dim_value > LONG for dims in shapes)
+    if stretches.long(proto.graph):
+        found = stretches.inferred(proto, lambda part: _inferred(part, strict=True, propagate=propagate))
+        if found is not None:
+            return "", found.SerializeToString()
     errors: list[str] = []
     for _ in range(ATTEMPTS):
         try:

@@ -117,18 +117,25 @@ T = TypeVar("T")
 
 
 def smtlib(query: Query, negated: bool, place: Place | None = None) -> Iterator[str]:
-    """The text, in pieces of whole commands: facts, clauses, and the formula or its negation, then the question.
+    """The text for a reader: comments, then the script. place: names the elements in comments."""
+    yield comments(query, negated, place)
+    yield from script(query, negated, explained=place is not None)
 
-    place: names the elements in comments.
-    """
-    yield from header(query, negated, place)
-    yield from premises(query, explained=place is not None)
-    yield "".join(goal(query, negated, explained=place is not None))
+
+def script(query: Query, negated: bool, *, explained: bool = False) -> Iterator[str]:
+    """The commands, in pieces of whole ones: options, facts, clauses, and the formula or its negation, then the
+    question. explained: with the members behind each row."""
+    yield f"{OPTIONS}(set-logic {'QF_LIA' if _counts(query) else 'QF_UF'})\n"
+    yield from premises(query, explained=explained)
+    yield "".join(goal(query, negated, explained=explained))
     yield f"(check-sat-assuming ({' '.join(query.assumed.values())}))\n"
 
 
-def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[str]:
-    """The options, and comments that say what is asked and what the symbols mean."""
+OPTIONS = "(set-info :smt-lib-version 2.6)\n(set-option :produce-unsat-assumptions true)\n"
+
+
+def comments(query: Query, negated: bool, place: Place | None = None) -> str:
+    """What is asked and what the symbols mean."""
     asked = "the facts and the negation of the formula" if negated else "the facts and the formula"
     lines = [
         f"; {query.name}: {_ascii(query.doc)}",
@@ -143,17 +150,12 @@ def header(query: Query, negated: bool, place: Place | None = None) -> Iterator[
     lines += [f";   text {number}: {_ascii(text)}" for text, number in query.texts.items()]
     if place is not None:
         lines += [f";   {line}" for line in _places(query, place)]
-    lines += [
-        "(set-info :smt-lib-version 2.6)",
-        "(set-option :produce-unsat-assumptions true)",
-        f"(set-logic {'QF_LIA' if _counts(query) else 'QF_UF'})",
-    ]
-    yield "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def _counts(query: Query) -> bool:
     """Numbers occur."""
-    if any(type(value) is int for group in query.facts.values() for value in group.values()):
+    if query.numbers:
         return True
     terms = (query.formula, *(body for _, body in query.clauses))
     return "Int" in query.undefined().values() or any(map(_has_numeral, terms))

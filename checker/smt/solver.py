@@ -6,9 +6,11 @@ import os
 import re
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +19,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
-from .smtlib import Place, smtlib
+from .smtlib import CHUNK, Place, script, smtlib
 
 __all__ = [
     "Answer",
@@ -26,7 +28,6 @@ __all__ = [
     "Session",
     "ask",
     "dump",
-    "interrupt",
     "smtlib",
     "solve",
 ]
@@ -80,18 +81,40 @@ def solve(query: Query, timeout: float, seed: int = 0) -> Answer:
 
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
+    with paused():
+        pieces = chain([f"{_options(timeout, seed)}{USUAL}"], script(query, negated))
+        status, used, reason = _told(pieces) if len(query.clauses) > CHUNK else _remembered("".join(pieces))
+    if status not in STATUSES:
+        raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
+    return status, tuple(sorted({*used, *query.fixed()})) if status == "unsat" else (), reason
+
+
+Told = tuple[str, tuple[str, ...], str]
+"""The last word of the solver on a text, the facts in the core when it is unsat, why it is unknown otherwise."""
+_answers: dict[str, Told] = {}
+"""Answers by the whole text, options included: many small models ask the same. Only those that no clock decides."""
+REMEMBERED, SHORT = 2_000, 20_000
+"""The most answers that are kept, and the most characters of a text that is."""
+
+
+def _remembered(text: str) -> Told:
+    known = _answers.get(text)
+    if known is None:
+        known = _told([text])
+        if known[0] in ("sat", "unsat") and len(text) <= SHORT:
+            if len(_answers) >= REMEMBERED:
+                _answers.clear()
+            _answers[text] = known
+    return known
+
+
+def _told(pieces: Iterable[str]) -> Told:
     with _context() as context:
-        _tell(context, f"{_options(timeout, seed)}{USUAL}")
         status = ""
-        with paused():
-            for piece in smtlib(query, negated):
-                status = _tell(context, piece).strip()
-        if status not in STATUSES:
-            raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
-        if status == "unsat":
-            used = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)"))
-            return status, tuple(sorted({*used, *query.fixed()})), ""
-        return status, (), _why(context) if status == "unknown" else ""
+        for piece in pieces:
+            status = _tell(context, piece).strip()
+        used = re.findall(r"use@([^\s()|]+)", _tell(context, "(get-unsat-assumptions)")) if status == "unsat" else ()
+        return status, tuple(used), _why(context) if status == "unknown" else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,8 +132,9 @@ class Checked:
 class Session:
     """A solver that many questions are put to, one after the other; each starts anew."""
 
-    def __init__(self) -> None:
-        self._context = z3.Context()
+    @cached_property
+    def _context(self) -> z3.Context:
+        return z3.Context()
 
     def check(
         self, text: str, timeout: float, seed: int = 0, values: Sequence[str] = (), *, effort: int = 0,
@@ -123,25 +147,23 @@ class Session:
         timeout: seconds. effort: the greatest number of steps, which no clock counts; 0: no limit. The text ends before
         its `(check-sat)`.
         """
-        with _known(self._context):
-            _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
-            _tell(self._context, text)
+        _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
+        _tell(self._context, text)
         return self.again(values, model=model, under=under)
 
     def again(self, values: Sequence[str] = (), *, model: bool = False, under: str = "") -> Checked:
         """The same about the text of the last `check`, within the same limits."""
         context = self._context
-        with _known(context):
-            status = _tell(context, f"(check-sat-assuming ({under}))" if under else "(check-sat)").strip()
-            if status not in STATUSES:
-                raise InternalError(f"the solver answered {status[:200]!r}")
-            if status == "unknown":
-                return Checked(status, (), _why(context))
-            if status == "unsat" or not (values or model):
-                return Checked(status)
-            if model:
-                return Checked(status, model=_tell(context, "(get-model)"))
-            return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
+        status = _tell(context, f"(check-sat-assuming ({under}))" if under else "(check-sat)").strip()
+        if status not in STATUSES:
+            raise InternalError(f"the solver answered {status[:200]!r}")
+        if status == "unknown":
+            return Checked(status, (), _why(context))
+        if status == "unsat" or not (values or model):
+            return Checked(status)
+        if model:
+            return Checked(status, model=_tell(context, "(get-model)"))
+        return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
 
 
 def _value(printed: str) -> str:
@@ -171,44 +193,23 @@ def dump(query: Query, folder: Path, place: Place | None = None) -> Path:
 
 FROM_KEYBOARD: Final = "interrupted from keyboard"
 """The solver's words when a signal ended its work."""
-_running: set[z3.Context] = set()
 _idle: dict[int, list[z3.Context]] = {}
 """Solvers that wait for a question, by process."""
 _lock = threading.Lock()
 
 
-def interrupt() -> None:
-    """Make every question that is being answered end with unknown."""
-    with _lock:
-        for context in _running:
-            context.interrupt()
-
-
 @contextmanager
 def _context() -> Iterator[z3.Context]:
-    """A solver of its own, known to `interrupt` as long as it works. One that has answered is used again, reset: a new
-    one costs more than most questions. A worker process makes its own."""
+    """A solver of its own. One that has answered is used again, reset: a new one costs more than most questions. A
+    worker process makes its own."""
     with _lock:
         idle = _idle.setdefault(os.getpid(), [])
         context = idle.pop() if idle else None
     context = context or z3.Context()
-    with _known(context):
-        yield context
+    yield context
     _tell(context, "(reset)")
     with _lock:
         idle.append(context)
-
-
-@contextmanager
-def _known(context: z3.Context) -> Iterator[None]:
-    """Lets `interrupt` reach a context."""
-    with _lock:
-        _running.add(context)
-    try:
-        yield
-    finally:
-        with _lock:
-            _running.discard(context)
 
 
 def _options(timeout: float, seed: int, effort: int = 0) -> str:

@@ -32,6 +32,8 @@ from .terms import FALSE, TRUE, Argument, Term, conjunction, disjunction, equiva
 # `use@ins`, which says that the table of ins is complete. Values have symbols of their own: `rank.5` is the rank of
 # tensor 5, `constant.5@1` the second element of the list constant(5), `constant.5@len` its length. Texts are numbered.
 # `free@k` stands for what no fact determines, `else@` for what cannot matter as long as the facts are assumed.
+# Names are for the reader. Where nobody reads, the value stands in place of its symbol, and what the instances of a
+# quantifier say alike is said once: each row is its table, `use@ins`, so that most rules have few different instances.
 
 IMMATERIAL = "else@"
 """A Bool that is irrelevant wherever it occurs, once the facts are assumed; `else@Int` is its companion of sort Int."""
@@ -45,17 +47,20 @@ Observation = bool | int | tuple[Element, ...]
 class Symbols:
     """The symbols of one query while it grows.
 
-    facts: for each fact the symbols with what is known: the truth of a Bool, the number of another value, the members
-    of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of which nothing is known, with
-    their sorts. texts: the number of each text. resolved: the facts that the grounding itself looked up, for keys and
-    lists. tables: the facts that clauses were read off, with the symbols that assume them. derived: the inductive atoms
-    by predicate; agenda: those of them that still need their clause.
+    named: values have symbols, which facts has for each fact with what is known: the truth of a Bool, the number of
+    another value, the members of a row. assumed: the facts of which Bools or rows are mentioned. free: the symbols of
+    which nothing is known, with their sorts. texts: the number of each text. numbers: the facts of which numbers are
+    mentioned. resolved: the facts that the grounding itself looked up, for keys and lists. tables: the facts that
+    clauses were read off, with the symbols that assume them. derived: the inductive atoms by predicate; agenda: those
+    of them that still need their clause.
     """
 
+    named: bool
     facts: dict[str, dict[str, Observation]] = field(default_factory=dict)
     assumed: dict[str, str] = field(default_factory=dict)
     free: dict[str, str] = field(default_factory=dict)
     texts: dict[str, int] = field(default_factory=dict)
+    numbers: dict[str, None] = field(default_factory=dict)
     resolved: dict[str, None] = field(default_factory=dict)
     immaterial: dict[str, str] = field(default_factory=dict)
     derived: dict[str, dict[Key, str]] = field(default_factory=dict)
@@ -73,17 +78,31 @@ class Symbols:
             name = self.assumed[fact] = assumption(fact)
         return name
 
-    def known(self, fact: str, name: str, value: Value | None, sort: Sort) -> str:
-        """The symbol of a single value of a fact; a free one where the value is undefined or unknown."""
+    def known(self, fact: str, name: Callable[[], str], value: Value | None, sort: Sort) -> Argument:
+        """The symbol of a single value of a fact, or the value; a free symbol where it is undefined or unknown."""
+        if not self.named and type(value) is int:
+            self.numbers[fact] = None
+            return value
         if value is None or isinstance(value, Unknown):
-            self.free[name] = smt_sort(sort)
-        elif isinstance(value, tuple):
-            raise InternalError(f"{name} is a list")
-        else:
-            self.group(fact)[name] = value if isinstance(value, bool) else self.number(value)
-            if isinstance(value, bool):
-                self.assume(fact)
-        return name
+            free = name()
+            self.free[free] = smt_sort(sort)
+            return free
+        if isinstance(value, tuple):
+            raise InternalError(f"{name()} is a list")
+        if isinstance(value, bool):
+            literal = self.assume(fact)
+            return self._shown(fact, name, value) or (literal if value else negation(literal))
+        self.numbers[fact] = None
+        number = self.number(value)
+        return self._shown(fact, name, number) or number
+
+    def _shown(self, fact: str, name: Callable[[], str], value: Observation) -> str | None:
+        """The symbol of a value, noted with it; None where values have none."""
+        if not self.named:
+            return None
+        symbol = name()
+        self.group(fact)[symbol] = value
+        return symbol
 
     def unknown(self, sort: Sort | None) -> str:
         """A fresh free symbol."""
@@ -99,9 +118,7 @@ class Symbols:
 
     def number(self, value: Element) -> int:
         """The numeral of an element: a text gets the next free number."""
-        if isinstance(value, str):
-            return self.texts.setdefault(value, len(self.texts))
-        return value
+        return self.texts.setdefault(value, len(self.texts)) if isinstance(value, str) else value
 
 
 def assumption(fact: str) -> str:
@@ -730,18 +747,12 @@ def _value_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, 
     if not isinstance(table, ValueTable):
         raise InternalError(f"{declaration.name} has no table of values")
     name, sort, find, symbols = declaration.name, declaration.result, table.rows.get, context.work.symbols
-    group = symbols.group(name)
 
     def term(env: Env) -> Argument:
         place = key(env)
         if place is None:
             return symbols.unknown(sort)
-        known = find(place)
-        if type(known) is int:
-            spelled = atom(name, place)
-            group[spelled] = known
-            return spelled
-        return symbols.known(name, atom(name, place), known, sort)
+        return symbols.known(name, lambda: atom(name, place), find(place), sort)
 
     def value(env: Env) -> Element | None:
         place = key(env)
@@ -757,18 +768,19 @@ def _list_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, c
         raise InternalError(f"{declaration.name} has no table of lists")
     name, sort, rows, symbols = declaration.name, declaration.result.element, table.rows, context.work.symbols
 
-    def row(env: Env) -> tuple[str, tuple[Value, ...] | None]:
+    def row(env: Env) -> tuple[Callable[[], str], tuple[Value, ...] | None]:
         symbols.resolved[name] = None
         place = key(env)
         if place is None:
-            return symbols.unknown(INT), None
+            unknown = symbols.unknown(INT)
+            return lambda: unknown, None
         entry = rows.get(place)
-        return atom(name, place), entry if isinstance(entry, tuple) else None
+        return lambda: atom(name, place), entry if isinstance(entry, tuple) else None
 
     def at(env: Env, position: int) -> Item:
         base, entries = row(env)
         value = entries[position] if entries is not None and 0 <= position < len(entries) else None
-        term = symbols.known(name, f"{base}@{position}", value, sort)
+        term = symbols.known(name, lambda: f"{base()}@{position}", value, sort)
         return Item(value if isinstance(value, (int, str)) else None, term)
 
     def items(env: Env) -> tuple[Item, ...] | None:
@@ -777,7 +789,7 @@ def _list_of_fact(declaration: FunctionDeclaration, table: object, key: KeyOf, c
 
     def length(env: Env) -> Argument:
         base, entries = row(env)
-        return symbols.known(name, f"{base}@len", None if entries is None else len(entries), INT)
+        return symbols.known(name, lambda: f"{base()}@len", None if entries is None else len(entries), INT)
 
     return Listing(items, length, at)
 
@@ -786,10 +798,7 @@ def _set_of_fact(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, 
     """A row has one symbol; membership is known under it. In a clause nothing needs one: the goal assumes the table."""
     name, rows, symbols = declaration.name, table.rows, context.work.symbols
     complete = symbols.assume(name)
-    known = symbols.group(name)
-    spelled: dict[Key, str] = {}
-
-    find = rows.get
+    find, known, spelled = rows.get, symbols.group(name), dict[Key, str]()
 
     def members(env: Env) -> Iterable[Element] | None:
         place = key(env)
@@ -800,6 +809,8 @@ def _set_of_fact(declaration: FunctionDeclaration, table: SetTable, key: KeyOf, 
         return place is not None and x in _row(table, place)
 
     def symbol_of(place: Key) -> str:
+        if not symbols.named:
+            return complete
         symbol = spelled.get(place)
         if symbol is None:
             listed = rows.get(place)
@@ -932,7 +943,7 @@ def _quantified(core: Core, context: Context) -> Meaning:
     unit, zero, join = (TRUE, FALSE, "and") if universal else (FALSE, TRUE, "or")
 
     def expanded(env: Env, members: Iterable[Element]) -> Argument:
-        instances: list[Argument] = []
+        instances: dict[Argument, None] = {}
         for member in members:
             env[slot] = member
             one = run(env)
@@ -942,8 +953,8 @@ def _quantified(core: Core, context: Context) -> Meaning:
             if one is zero:
                 return zero
             if one is not unit:
-                instances.append(one)
-        return unit if not instances else instances[0] if len(instances) == 1 else Term(join, tuple(instances))
+                instances[one] = None
+        return Term(join, tuple(instances)) if len(instances) > 1 else next(iter(instances), unit)
 
     def term(env: Env) -> Argument:
         members = members_of(env)
@@ -984,6 +995,8 @@ def _unique(core: Core, context: Context) -> Meaning:
 
 def exactly_one(terms: list[Argument]) -> Argument:
     """One of the formulas holds and no other."""
+    if len(terms) == 1:
+        return terms[0]
     if len(terms) > FEW:
         return Term("=", (1, Term("+", tuple(Term("ite", (term, 1, 0)) for term in terms))))
     pairs = [negation(conjunction([a, b])) for i, a in enumerate(terms) for b in terms[i + 1 :]]
@@ -1073,11 +1086,12 @@ def _set(core: Core, context: Context) -> Meaning:
 class Query:
     """A constraint over one structure.
 
-    facts: by fact, the symbols with what is known of them: truth, number, or the members of the row they stand for.
-    assumed: the facts of which Bools or rows are mentioned, each with the symbol that assumes it. free: the symbols of
-    which nothing is known, with their sorts; immaterial: those that do not matter once the facts are assumed. clauses:
-    head and body for each inductive atom. texts: the number of each text. signatures: for each fact and predicate the
-    sorts of its arguments and of its value. resolved: facts that were looked up for keys and lists.
+    facts: by fact, the symbols with what is known of them: truth, number, or the members of the row they stand for;
+    none where values have no symbols. assumed: the facts of which Bools or rows are mentioned, each with the symbol
+    that assumes it. free: the symbols of which nothing is known, with their sorts; immaterial: those that do not matter
+    once the facts are assumed. clauses: head and body for each inductive atom. texts: the number of each text.
+    signatures: for each fact and predicate the sorts of its arguments and of its value. numbers: the facts of which
+    numbers are mentioned; resolved: those that were looked up for keys and lists.
     """
 
     name: str
@@ -1090,7 +1104,8 @@ class Query:
     formula: Argument
     texts: Mapping[str, int]
     signatures: Mapping[str, tuple[str, ...]]
-    resolved: tuple[str, ...]
+    numbers: frozenset[str]
+    resolved: frozenset[str]
 
     def undefined(self) -> Mapping[str, str]:
         """Every symbol that no fact defines, with its sort."""
@@ -1098,19 +1113,20 @@ class Query:
         return {**dict.fromkeys(self.assumed.values(), "Bool"), **derived, **self.free, **self.immaterial}
 
     def fixed(self) -> frozenset[str]:
-        """The facts that the query takes for granted: their numbers are defined, or they were looked up for keys."""
-        numbers = {fact for fact, group in self.facts.items() if any(type(value) is int for value in group.values())}
-        return frozenset({*numbers, *self.resolved})
+        """The facts that the query takes for granted: their numbers are put in, or they were looked up for keys."""
+        return self.numbers | self.resolved
 
 
-def query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
-    """Ground a constraint. Raises InternalError for an inductive predicate below a negation."""
+def query(constraint: Constraint, functions: Functions, structure: Structure, *, named: bool = False) -> Query:
+    """Ground a constraint. named: values have symbols, for a reader; the formula says the same without.
+
+    Raises InternalError for an inductive predicate below a negation.
+    """
     with paused():
-        return _query(constraint, functions, structure)
+        return _query(constraint, functions, structure, Symbols(named))
 
 
-def _query(constraint: Constraint, functions: Functions, structure: Structure) -> Query:
-    symbols = Symbols()
+def _query(constraint: Constraint, functions: Functions, structure: Structure, symbols: Symbols) -> Query:
     text = cores(functions)
     formula = _ground(text.constraint(constraint), text, structure, symbols)([])
     clauses: list[tuple[str, Argument]] = []
@@ -1135,7 +1151,8 @@ def _query(constraint: Constraint, functions: Functions, structure: Structure) -
         formula=formula,
         texts=symbols.texts,
         signatures={name: _signature(functions[name]) for name in sorted(used)},
-        resolved=tuple(sorted(symbols.resolved)),
+        numbers=frozenset(symbols.numbers),
+        resolved=frozenset(symbols.resolved),
     )
 
 

@@ -49,7 +49,7 @@ def dump(
         for query in written:
             _write(folder / f"{query.name}.smt2", query.text)
         if not written:
-            solver.dump(ground.query(constraint, specification.functions, facts), folder, facts.place)
+            solver.dump(ground.query(constraint, specification.functions, facts, named=True), folder, facts.place)
     for rule_set in rule_sets:
         if decisions is not None and collects(rule_set.profile):
             _requirements(folder, model, rule_set, decisions, claims)

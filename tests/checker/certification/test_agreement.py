@@ -137,7 +137,7 @@ def compared(constraint: Constraint, structures: Iterable[Structure]) -> tuple[l
         verdicts.add(verdict)
         query = smt.query(constraint, FUNCTIONS, structure)
         assert query.free == {}
-        pieces = list(smtlib.smtlib(query, negated=True))[1:]
+        pieces = list(smtlib.script(query, negated=True))[1:]
         batch.append((structure, verdict, f"(push)\n{''.join(pieces)}(pop)\n"))
         if len(batch) == BATCH:
             flush()

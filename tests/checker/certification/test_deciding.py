@@ -38,7 +38,7 @@ def task(path: Path) -> Task:
 
 
 @pytest.mark.parametrize("step", [pytest.param(5, id="sample"), pytest.param(1, id="all", marks=pytest.mark.campaign)])
-def test_processes_decide_as_threads_do(examples: list[Path], step: int) -> None:
+def test_processes_decide_as_this_process_does(examples: list[Path], step: int) -> None:
     """Every fifth example; all in the campaign."""
     verdicts = set()
     for path in examples[::step]:

@@ -9,7 +9,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -66,11 +68,11 @@ IRRELEVANT = {("NoWriteToInput", "producers")}
 def asked(name: str, graph: Any = None) -> smt.Query:
     found = specification()
     graph = graph or (EXEMPT if name == "SingleAssignment" else GOOD)
-    return smt.query(found.constraints[name], found.functions, small.structure(graph))
+    return smt.query(found.constraints[name], found.functions, small.structure(graph), named=True)
 
 
 def world(formula: str, **tables: Any) -> smt.Query:
-    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables))
+    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables), named=True)
 
 
 def text(query: smt.Query, *, negated: bool = True) -> str:
@@ -270,17 +272,101 @@ def test_a_question_that_takes_too_long_is_answered_unknown() -> None:
     assert time.monotonic() - start < 5
 
 
-def test_an_interrupted_question_is_answered_unknown() -> None:
-    answers: list[solver.Answer] = []
-    query = pigeons(13)
-    thread = threading.Thread(target=lambda: answers.append(solver.solve(query, 60)))
-    thread.start()
-    deadline = time.monotonic() + 20
-    while not answers and time.monotonic() < deadline:
-        time.sleep(0.2)
-        solver.interrupt()
-    thread.join(20)
-    assert [answer.verdict for answer in answers] == ["unknown"]
+def test_an_answer_is_remembered_by_all_that_it_depends_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(solver, "_answers", {})
+    real = solver._told
+    monkeypatch.setattr(solver, "_told", lambda pieces: told.extend(pieces) or real(pieces))
+    query, other = world("size(0) = 10"), world("size(0) = 11")
+    for again in range(2):
+        answers = [
+            solver.ask(query, negated=True, timeout=10),
+            solver.ask(query, negated=False, timeout=10),
+            solver.ask(query, negated=True, timeout=10, seed=1),
+            solver.ask(query, negated=True, timeout=11),
+            solver.ask(replace(query, name="D", resolved=frozenset({"next"})), negated=True, timeout=10),
+            solver.ask(other, negated=True, timeout=10),
+        ]
+        assert answers == [
+            ("unsat", ("size",), ""), ("sat", (), ""), *[("unsat", ("size",), "")] * 2,
+            ("unsat", ("next", "size"), ""), ("sat", (), ""),
+        ]  # fmt: skip
+        assert len(told) == len(set(told)) == 5, again
+
+
+def test_what_a_clock_decided_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(solver, "_answers", {})
+    assert solver.ask(pigeons(13), negated=True, timeout=0.1)[0] == "unknown"
+    assert not solver._answers
+
+
+# ---- Without names ----------------------------------------------------------------------------
+
+Tree = str | tuple["Tree", ...]
+
+
+def parsed(script: str) -> Iterator[Tree]:
+    """The commands of a script."""
+    open_lists: list[list[Tree]] = [[]]
+    for token in re.findall(r"[()]|[^\s()]+", re.sub(r";.*", "", script)):
+        if token == "(":
+            open_lists.append([])
+            continue
+        made: Tree = tuple(open_lists.pop()) if token == ")" else token
+        if len(open_lists) > 1 or token != ")":
+            open_lists[-1].append(made)
+        else:
+            yield made
+
+
+def put_in(tree: Tree, known: dict[str, Tree]) -> Tree:
+    """The values in place of the symbols; what is said twice in a conjunction, disjunction or choice is said once."""
+    if isinstance(tree, str):
+        return known.get(tree, tree)
+    if tree[:1] == ("let",):
+        return put_in(tree[2], {name: put_in(value, known) for name, value in tree[1]})
+    parts = [put_in(part, known) for part in tree]
+    if parts[:1] in (["not"],) and isinstance(parts[1], tuple) and parts[1][:1] == ("not",):
+        return parts[1][1]
+    if parts[:1] == ["ite"] and isinstance(parts[2], tuple) and parts[2][:2] == ("ite", parts[1]):
+        return parts[2]
+    if parts[:1] in (["and"], ["or"]):
+        flat = [it[1:] if isinstance(it, tuple) and it[0] == parts[0] else (it,) for it in parts]
+        parts = list(dict.fromkeys(chain(*flat)))
+        return tuple(parts) if len(parts) > 2 else parts[1]
+    return tuple(parts)
+
+
+def asserted(query: smt.Query) -> list[Tree]:
+    """What a script asserts and asks, its definitions put in."""
+    known: dict[str, Tree] = {}
+    kept: list[Tree] = []
+    for command in parsed(text(query)):
+        if command[0] == "define-fun":
+            known[command[1]] = put_in(command[4], {})
+        elif command[0] in ("set-logic", "declare-const", "assert", "check-sat-assuming"):
+            kept.append(put_in(command, known))
+    return kept
+
+
+@table("name", NEEDED)
+def test_without_names_a_rule_says_the_same(name: str) -> None:
+    """Symbol by symbol, but for what instances say alike; so do all forms of expressions."""
+    for graph in (GOOD, EXEMPT):
+        found, facts = specification(), small.structure(graph)
+        named = smt.query(found.constraints[name], found.functions, facts, named=True)
+        plain = smt.query(found.constraints[name], found.functions, facts)
+        assert asserted(plain) == asserted(named)
+        assert not plain.facts
+        assert (plain.fixed(), plain.assumed) == (named.fixed(), named.assumed)
+
+
+@pytest.mark.parametrize("formulas", [worlds.HOLD, worlds.UNKNOWN], ids=["hold", "unknown"])
+def test_without_names_every_form_of_expression_says_the_same(formulas: Sequence[str]) -> None:
+    for formula in formulas:
+        plain = smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure())
+        assert asserted(plain) == asserted(world(formula)), formula
+        assert solver.solve(plain, 10).core == solver.solve(world(formula), 10).core, formula
 
 
 def test_a_refused_text_is_a_defect() -> None:

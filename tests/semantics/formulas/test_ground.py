@@ -16,7 +16,7 @@ from tables import table
 
 
 def asked(formula: str, **tables: SetTable | ValueTable) -> smt.Query:
-    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables))
+    return smt.query(worlds.constraint(formula), worlds.functions(), worlds.structure(tables), named=True)
 
 
 def test_an_existential_rests_on_the_row_of_its_domain() -> None:
