@@ -23,7 +23,13 @@ FILE = click.Path(path_type=Path, exists=True, dir_okay=False, writable=True)
 @click.command()
 @click.argument("operators", metavar="[OP]...", nargs=-1)
 @click.option("--version", type=click.IntRange(min=1), help="Only the definition in force at this version.")
-@click.option("--timeout", type=SECONDS, default=2.0, show_default=True, help="Seconds for each question.")
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    default=60.0,
+    show_default=True,
+    help="Seconds for each question, which ends before after a number of steps that is the same on every machine.",
+)
 @click.option("--dump-smt", "dump", type=PATH, help="Write every question as SMT-LIB 2 into this folder.")
 @click.option(
     "--record",
@@ -53,14 +59,14 @@ def definedness(
       sonnx definedness Softmax --version 13
     """
     chosen = _chosen(operators, version)
-    from ..definedness.proving import judge_all
+    from ..definedness.proving import EFFORT, judge_all
     from ..definedness.record import record, rows_of, write_records
     from ..smt.prover import Prover
 
     rows = {} if table is None else rows_of(table.read_text("utf-8"))
     worst = 0
     with progress_bar() as progress:
-        for operator, judgement in judge_all(chosen, Prover(timeout, dump=dump), progress):
+        for operator, judgement in judge_all(chosen, Prover(timeout, effort=EFFORT, dump=dump), progress):
             for line in _lines(judgement):
                 click.echo(line)
             if table is not None:

@@ -27,6 +27,11 @@ from ..smt.smtlib import question
 # ---- Proofs -------------------------------------------------------------------------------------
 
 
+TIMEOUT = 60.0
+EFFORT = 20_000_000
+"""The steps of the solver for one question, some four seconds of them, so that no clock decides what is proved: the
+seconds are for what a step takes long for.
+"""
 PROVED, REFUTED, OPEN = "proved", "refuted", "not proved"
 AXES = {
     "Resize-11": 1,
@@ -113,7 +118,7 @@ def judge(operator: CoreOperator, prover: Prover | None = None, chosen: Sequence
     """The definition is defined wherever its requirements hold. chosen: these instances instead of all, or of
     those that the solver can do.
     """
-    prover = prover or Prover()
+    prover = prover or Prover(TIMEOUT, effort=EFFORT)
     most = AXES.get(f"{operator.name}-{operator.first}") if chosen is None else None
     prover.cut.clear()
     findings: dict[str, Finding] = {}
@@ -311,7 +316,7 @@ def judge_all(
     operators: Sequence[CoreOperator], prover: Prover | None = None, progress: Progress | None = None
 ) -> Iterator[tuple[CoreOperator, Judgement]]:
     """The judgement of each definition by equations."""
-    prover = prover or Prover()
+    prover = prover or Prover(TIMEOUT, effort=EFFORT)
     for done, operator in enumerate(operators):
         if operator.rule:
             continue  # the machine's rules are the matter of other proofs

@@ -194,12 +194,14 @@ TIMEOUT = 2.0
 class Prover:
     """The solver with what it has answered: to a text, and to the terms that it was made of, which is found faster.
 
+    timeout: seconds for a question. effort: the greatest number of steps for one, which no clock counts; 0: no limit.
     listed: how long the lists are that data and attributes give, at most, where a requirement asks for no more.
     dump: the folder for the obligations as SMT-LIB. cut: the lengths that were cut off there.
     """
 
     timeout: float = TIMEOUT
     seed: int = 0
+    effort: int = 0
     listed: int = LISTED
     dump: Path | None = None
     answers: dict[str, solver.Checked] = field(default_factory=dict)
@@ -235,7 +237,7 @@ class Prover:
     ) -> solver.Checked:
         written = _mentioned((*facts, goal)) & symbols.keys()
         asked = sorted(name for name in written if not symbols[name][0] and f"-fun {name} " in text)
-        answer = self.session.check(text, self.timeout, self.seed, asked)
+        answer = self.session.check(text, self.timeout, self.seed, asked, effort=self.effort)
         if not answer.values:
             return answer
         return solver.Checked(answer.status, tuple(map(" ".join, zip(asked, answer.values, strict=True))))

@@ -10,7 +10,7 @@ from sonnx.checker.definedness.proving import cases, prove
 from sonnx.checker.smt.prover import Prover
 from sonnx.semantics.operators.symbolic.definedness import Instance, explore, instances
 from sonnx.spec.elaborate.core import CoreOperator
-from sonnx.spec.elaborate.declarations import Elaboration, elaborate
+from sonnx.spec.elaborate.declarations import NOTHING, Elaboration, elaborate
 from sonnx.spec.language.printer import print_expression
 from sonnx.spec.language.syntax import Arm, Expr, File, Keyword, Operator, Range, Statement
 from sonnx.spec.library import specification
@@ -102,15 +102,15 @@ def detected(mutation: Mutation, prover: Prover) -> str:
 
 
 def elaborated(operator: Operator) -> Elaboration:
-    """The core of a definition, and its mistakes."""
-    return elaborate([*functions(), File("mutated", (operator,))])
+    """The core of a definition, and its mistakes, beside the text without its operators."""
+    return elaborate([File("mutated", (operator,))], without_operators())
 
 
 @cache
-def functions() -> tuple[File, ...]:
-    """The specification without its operators."""
-    files = specification().files.items()
-    return tuple(File(name, tuple(d for d in f.declarations if not isinstance(d, Operator))) for name, f in files)
+def without_operators() -> Elaboration:
+    """The sorts and functions of the specification, which definitions refer to."""
+    known = specification()
+    return replace(NOTHING, sorts=known.sorts, functions=known.functions)
 
 
 UNUSED = frozenset({"name/unused", "name/unused-let", "schema/ignored-attribute"})

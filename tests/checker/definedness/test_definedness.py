@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from definition_mutations import Mutation, chosen, detected, elaborated, mutations
 from sampling import one_of_each
 from sonnx.checker.commands.definedness import definedness
-from sonnx.checker.definedness.proving import AT_ONCE, AXES, PROVED, REFUTED, Judgement, judge
+from sonnx.checker.definedness.proving import AT_ONCE, AXES, EFFORT, OPEN, PROVED, REFUTED, TIMEOUT, Judgement, judge
 from sonnx.checker.definedness.record import (
     COMMAND,
     TABLE,
@@ -58,14 +58,14 @@ def text_of(operator: CoreOperator) -> str:
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
-        judgement = judge(operator, Prover(listed=1), every[:: 1 + len(every) // 3])
-        check(judgement if judgement.paths else judge(operator, Prover(listed=1), every))
+        judgement = judge(operator, Prover(TIMEOUT, effort=EFFORT, listed=1), every[:: 1 + len(every) // 3])
+        check(judgement if judgement.paths else judge(operator, Prover(TIMEOUT, effort=EFFORT, listed=1), every))
 
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("operator", definitions(), ids=label)
 def test_a_definition_is_defined_at_all_ranks_as_it_is_recorded(operator: CoreOperator) -> None:
-    judgement = judge(operator, Prover(timeout=10))
+    judgement = judge(operator)
     if judgement.most != 0:
         check(judgement)
     assert record(operator, judgement) == rows()[label(operator)], f"to be done: {COMMAND} {operator.name}"
@@ -84,9 +84,9 @@ def check(judgement: Judgement) -> None:
 def test_a_requirement_or_guard_less_is_noticed_or_listed(operator: CoreOperator) -> None:
     if label(operator) in exceptions():
         return
-    prover = Prover(listed=2)
-    missed = [m.name for m in mutations(specification().written(operator)) if not listed(m) and not detected(m, prover)]
-    assert not missed
+    prover, written = Prover(TIMEOUT, effort=EFFORT // 2, listed=2), specification().written(operator)
+    assert not elaborated(written).errors, "a mistake of its own would be taken for that of a mutation"
+    assert not [m.name for m in mutations(written) if not listed(m) and not detected(m, prover)]
 
 
 def listed(mutation: Mutation) -> bool:
@@ -134,7 +134,7 @@ PROVED_ANEW = {"SequenceLength-11", "Flatten-11", "Cast-24", "Pad-11"}
 
 @pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in PROVED_ANEW], ids=label)
 def test_the_record_is_what_the_prover_finds(operator: CoreOperator) -> None:
-    assert record(operator, judge(operator, Prover(timeout=10))) == rows()[label(operator)]
+    assert record(operator, judge(operator)) == rows()[label(operator)]
 
 
 def test_what_is_refuted_or_never_gets_to_the_end_is_not_recorded() -> None:
@@ -259,6 +259,13 @@ def test_floor_division_by_a_negative_number_is_that_of_the_language() -> None:
     requires = f'require seven: n = 7 "Seven."\n  require rounded_down: {rounded}'
     judgement = judge(operator_of(f"{requires}\n  Y[i < n] = X[i]"))
     assert judgement.paths == 1
+
+
+def test_what_takes_more_steps_than_are_allowed_is_not_proved_however_much_time_there_is() -> None:
+    operator = operator_of("Y[i < n] = X[(i + 7) mod n]")
+    judgement = judge(operator, Prover(TIMEOUT, effort=100))
+    assert judgement.verdict == OPEN and {it.status for it in judgement.findings} == {OPEN}
+    assert record(operator, judgement) is None
 
 
 @pytest.mark.parametrize("condition", ["n < n", "n < 0", "n * n = 2"])

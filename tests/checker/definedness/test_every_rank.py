@@ -12,9 +12,11 @@ from definition_mutations import elaborated, mutations
 from sampling import left
 from sonnx.checker.commands.definedness import definedness
 from sonnx.checker.definedness.proving import (
+    EFFORT,
     OPEN,
     PROVED,
     REFUTED,
+    TIMEOUT,
     Judgement,
     bounded,
     cases,
@@ -47,8 +49,12 @@ def operator_of(statements: str, header: str = UNARY) -> CoreOperator:
     return elaborated(declaration).cores[0]
 
 
-def every(operator: CoreOperator, timeout: float = 2.0) -> Judgement:
-    return judge_every(operator, Prover(timeout))
+FEW = 1_000_000
+"""Steps of the solver that are enough for what is refuted, and that leave open what it would not end."""
+
+
+def every(operator: CoreOperator, effort: int = EFFORT) -> Judgement:
+    return judge_every(operator, Prover(TIMEOUT, effort=effort))
 
 
 def named(name: str) -> CoreOperator:
@@ -94,7 +100,7 @@ def named(name: str) -> CoreOperator:
 def test_a_mistake_beyond_four_axes_or_three_entries_is_refuted(
     header: str, statements: str, kind: str, symbol: str, number: int
 ) -> None:
-    found = {finding.kind: finding for finding in every(operator_of(statements, header), 0.3).findings}
+    found = {finding.kind: finding for finding in every(operator_of(statements, header), FEW).findings}
     assert found[kind].status == REFUTED
     if symbol:
         assert found[kind].values[symbol] == str(number)
@@ -120,7 +126,7 @@ def test_a_list_or_fold_within_another_one_depends_on_the_place(number: str, val
     """Taken for the same everywhere, it would prove that the number is another one and the divisor not 0."""
     let = f"let z = {number}"
     statements = f'require two: len(d) = 2 "Two."\n  {let}\n  Y[i... < d] = X[i + 0 * (1 div (z - {value}))]'
-    assert "divisor" in {finding.kind for finding in every(operator_of(statements), 0.3).findings}
+    assert "divisor" in {finding.kind for finding in every(operator_of(statements), FEW).findings}
 
 
 MISTAKES = [
@@ -143,7 +149,7 @@ def test_a_mistake_in_a_text_beyond_four_axes_is_not_proved(name: str, right: st
     assert right in written
     (declaration,) = parse(written.replace(right, wrong), "any").declarations
     assert isinstance(declaration, Operator)
-    assert bounded(every(elaborated(declaration).cores[0], 0.3)) != ""
+    assert bounded(every(elaborated(declaration).cores[0], FEW)) != ""
 
 
 @pytest.mark.parametrize("name", ["Split-18", "Max-8", *(left(name) for name in ("Reshape-14", "Concat-4"))])
@@ -180,7 +186,7 @@ def test_a_change_of_a_definition_of_the_text_is_noticed(name: str, written: str
     assert written in text
     (declaration,) = parse(text.replace(written, changed), "any").declarations
     assert isinstance(declaration, Operator)
-    assert bounded(every(elaborated(declaration).cores[0], 0.3)) != ""
+    assert bounded(every(elaborated(declaration).cores[0], FEW)) != ""
 
 
 # ---- what holds for every rank ------------------------------------------------------------------
@@ -227,7 +233,7 @@ def test_what_is_defined_for_every_rank_is_proved(header: str, statements: str) 
     few=1,
 )
 def test_each_kind_of_obligation_can_fail_for_open_ranks(statements: str, kind: str) -> None:
-    statuses = {finding.kind: finding.status for finding in every(operator_of(statements), 0.15).findings}
+    statuses = {finding.kind: finding.status for finding in every(operator_of(statements), FEW // 2).findings}
     assert statuses[kind] in (REFUTED, OPEN)
 
 
@@ -247,7 +253,7 @@ def test_a_requirement_less_is_noticed_at_open_ranks(name: str) -> None:
     written = specification().written(named(name))
     without = [m for m in mutations(written) if m.kind == "require"]
     assert without
-    assert not [m.what for m in without if bounded(every(elaborated(m.operator).cores[0], 0.3)) == ""]
+    assert not [m.what for m in without if bounded(every(elaborated(m.operator).cores[0], FEW)) == ""]
 
 
 # ---- the facts can hold -------------------------------------------------------------------------
@@ -271,7 +277,7 @@ def possible(paths: Sequence[Path], rank: int, prover: Prover) -> str:
 
 @pytest.mark.parametrize("name", ["Softmax-13", "Gather-1", "Add-7", "Flatten-11"])
 def test_the_requirements_can_hold_at_few_axes_and_at_many(name: str) -> None:
-    prover = Prover()
+    prover = Prover(TIMEOUT, effort=EFFORT)
     paths = ends(named(name), prover)
     least = 1 if name in ("Softmax-13", "Gather-1") else 0
     found = {rank: possible(paths, rank, prover) for rank in (0, 1, 2, 3, 4, 5, 6, 40)}

@@ -297,6 +297,29 @@ def test_infinities_and_nans_among_the_terms_decide_the_sum() -> None:
     assert (product.exact | np.isfinite(expected)).all()
 
 
+def test_a_nan_among_products_is_one_whatever_the_other_factors_may_be() -> None:
+    a, ones = tensor([[0.5, NAN], [0.5, 0.25]]), tensor(np.ones((2, 2)))
+    for left, right, given in ((a, ones, [_between(a - 0.01, a + 0.01)]), (a, ones, [None, _between(ones, ones * 2)])):
+        sums = bounds("MatMul", 13, left, right, given=given)
+        assert sums.nan.tolist() == [[True, True], [False, False]]
+    sums = bounds("MatMul", 13, ones, a.T, given=[None, _between(a.T - 0.01, a.T + 0.01)])
+    assert sums.nan.tolist() == [[True, False], [True, False]]
+
+
+@pytest.mark.parametrize("factor", [2.0, -2.0, 0.0])
+def test_infinities_and_nans_of_a_sum_are_scaled_with_it(factor: float) -> None:
+    """Whatever the numbers are that stand beside them."""
+    a = tensor([[1, INF], [-INF, 2], [NAN, 1], [1, 2], [INF, -INF]])
+    one, c = tensor([[1], [1]]), tensor([0.5])
+    scaled = bounds("Gemm", 13, a, one, c, alpha=factor)
+    expected = declared("Gemm", 13, a, one, c, alpha=factor)
+    assert judge(scaled, expected).holds
+    assert scaled.nan.tolist() == np.isnan(expected).tolist()
+    assert (scaled.exact | np.isfinite(expected)).all()
+    for wrong in (0.0, 1.0, -INF * factor if factor else INF):
+        assert not judge(scaled, np.where(np.isfinite(expected), expected, tensor(wrong))).allowed[:3].all()
+
+
 def test_the_sign_of_a_zero_is_kept_where_it_is_known() -> None:
     relu = bounds("Relu", 14, tensor([-0.0, 0.0]))
     assert judge(relu, tensor([-0.0, 0.0])).holds or judge(relu, tensor([0.0, 0.0])).holds

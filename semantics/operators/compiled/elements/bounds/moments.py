@@ -21,7 +21,7 @@ import numpy as np
 from .....model.elements import DOUBLE, DType
 from ...terms import Array
 from .rounding import above, below, limits, settled
-from .storage import FLOAT_SET, either, opened
+from .storage import FLOAT_SET, Opened, either, opened
 
 U: Final = 2.0**-53
 PIECE: Final = 1 << 14
@@ -152,16 +152,35 @@ def scaled(a: Moments, factor: Array, dtype: DType, roundings: int = 1) -> Momen
     spread = np.zeros(()) if f.known else np.nextafter(np.maximum(f.high - middle, middle - f.low), np.inf)
     big = np.maximum(np.abs(f.low), np.abs(f.high))
     wild = ~np.isfinite(big) | (a.size * (1 + 2 * a.terms * u) + a.loss >= greatest)
-    if a.special is not None:
-        wild = wild | a.special.maybe_above | a.special.maybe_below | a.special.maybe_nan
+    s, special = a.special, None
+    if s is not None:
+        wild = wild | ((s.maybe_above | s.maybe_below | s.maybe_nan) & ~((f.low > 0) | (f.high < 0)))
+    if s is not None or wild.any():
+        special = _scaled(s, f, wild)
     centre = np.where(wild, 0.0, middle * a.centre)
     radius = np.abs(middle) * a.radius + (np.abs(a.centre) + a.radius) * spread + 2 * U * np.abs(centre)
-    special = None
-    if wild.any():
-        never = np.zeros(wild.shape, bool)
-        special = Special(wild, never, wild, never, wild, never)
     size, loss = (np.where(wild, np.inf, z) for z in (a.size * big, a.loss * big + a.terms * smallest))
     return Moments(centre, np.where(wild, np.inf, radius), size, loss, a.terms, a.extra + roundings, 0.0, special)
+
+
+def _scaled(special: Special | None, factor: Opened, wild: Array) -> Special:
+    """Infinities and NaNs times a factor that has one sign. wild: where it has none, or where finite terms may
+    overflow: what is a NaN remains one there, and else anything may come.
+    """
+    never = np.zeros(wild.shape, bool)
+    s = special or Special(never, never, never, never, never, never)
+    turned = factor.high < 0
+    above, below = np.where(turned, s.below, s.above), np.where(turned, s.above, s.below)
+    zero = (factor.low == 0) & (factor.high == 0)
+    nan = s.nan | (s.above & s.below) | ((s.above | s.below) & zero)
+    return Special(
+        wild | np.where(turned, s.maybe_below, s.maybe_above),
+        ~wild & above,
+        wild | np.where(turned, s.maybe_above, s.maybe_below),
+        ~wild & below,
+        wild | s.maybe_nan,
+        nan if factor.sure is None else nan | factor.sure,
+    )
 
 
 def finished(m: Moments, dtype: DType) -> Array:

@@ -210,7 +210,9 @@ def _multiplied(part: Part, pack: _Pack, shape: tuple[int, ...], smallest: float
 
 
 def _special(p: _Factor, q: _Factor, pack: _Pack, shape: tuple[int, ...]) -> Special:
-    """The infinities and NaNs among the products. Of factors that are no known numbers any may come."""
+    """The infinities and NaNs among the products. Of factors that are no known numbers any may come, but what is a NaN
+    makes one.
+    """
 
     def some(*pairs: tuple[Array, Array]) -> Array:
         total = sum(p.where(a) @ q.where(b) for a, b in pairs)
@@ -222,7 +224,8 @@ def _special(p: _Factor, q: _Factor, pack: _Pack, shape: tuple[int, ...]) -> Spe
         wild_x, wild_y = (~(np.isfinite(z.low) & np.isfinite(z.high)) for z in (x, y))
         maybe = some((wild_x, every_y), (every_x, wild_y))
         never = np.zeros(maybe.shape, bool)
-        return Special(maybe, never, maybe, never, maybe, never)
+        sure_x, sure_y = (z.sure if z.sure is not None else np.zeros(z.low.shape, bool) for z in (x, y))
+        return Special(maybe, never, maybe, never, maybe, some((sure_x, every_y), (every_x, sure_y)))
     a, b = x.low, y.low
     above = some((a == np.inf, b > 0), (a == -np.inf, b < 0), (a > 0, b == np.inf), (a < 0, b == -np.inf))
     below = some((a == np.inf, b < 0), (a == -np.inf, b > 0), (a > 0, b == -np.inf), (a < 0, b == np.inf))
