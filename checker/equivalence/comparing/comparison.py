@@ -185,7 +185,7 @@ def compare(
     took = time.monotonic() - begun
     return Comparison(
         models, ports, verdict, strength, proved, sides, differences, decisions, found, bounds, took, notes, inputs,
-        asked.words, near(sides.facts, [it.pair for it in differences.islands]),
+        asked.words, near(sides.facts, chosen, [it.pair for it in differences.islands]),
     )  # fmt: skip
 
 

@@ -5,7 +5,7 @@ The table is no graph of one operator set: every definition can be applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -56,12 +56,16 @@ def proved_rules() -> Trusted:
     return Trusted(tuple(it for it in rules if commutation(it) is None or known[it.name].holds), known)
 
 
-def near(facts: Facts, pairs: Iterable[tuple[ValueId, ValueId]]) -> Mapping[tuple[ValueId, ValueId], tuple[str, str]]:
+def near(
+    facts: Facts, trusted: Trusted, pairs: Collection[tuple[ValueId, ValueId]]
+) -> Mapping[tuple[ValueId, ValueId], tuple[str, str]]:
     """The rewrite by which one value of a pair would be the other one, and why it is none: it never holds, as is on
     record, or its right side needs a number there that is none of the type of an attribute."""
+    if not pairs:
+        return {}
     never = {row["rule"] for row in rows() if row["verdict"] == "refuted" and row["claim"] == "never"}
-    proved = {rule.name for rule in proved_rules().rules}
-    patterns = by_root(rule for name, rule in specification().rules.items() if name in never | proved)
+    proved = {rule.name for rule in trusted.rules}
+    patterns = by_root([*(rule for name, rule in specification().rules.items() if name in never), *trusted.rules])
     view = TableView(Normalizer(facts.table, facts, Strength.EXACT), Prover(TIMEOUT))
     found: dict[tuple[ValueId, ValueId], tuple[str, str]] = {}
     for pair in pairs:
