@@ -194,6 +194,10 @@ def _linear(
         equal(other(add(N, 1)), add(other(N), other_term(N))),
     )
     yield Goal(sentence, "step", (*all_longer, two(N)), two(add(N, 1)))
+    sentence = "a sum of ones is the number of its steps"
+    yield Goal(sentence, "base", (equal(_rank(0), 0),), equal(_rank(0), 0))
+    more = equal(_rank(add(N, 1)), add(_rank(N), 1))
+    yield Goal(sentence, "step", (more, equal(_rank(N), N)), equal(_rank(add(N, 1)), add(N, 1)))
 
 
 # ---- Ranks: at how many positions before one something holds ---------------------------------------

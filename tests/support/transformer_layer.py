@@ -36,16 +36,19 @@ g (float[{batch}, {length}, {hidden}] x) => (float[{batch}, {length}, {hidden}] 
 {first}
   i0 = MatMul(n, wi)
   i1 = Add(i0, bi)
-  e0 = Div(i1, root)
-  e1 = Erf(e0)
-  e2 = Add(e1, one)
-  e3 = Mul(i1, half)
-  e = Mul(e3, e2)
+{activation}
   u0 = MatMul(e, wu)
   u1 = Add(u0, bu)
   u = Add(u1, n)
 {second}
 }}"""
+GELU = """
+  e0 = Div(i1, root)
+  e1 = Erf(e0)
+  e2 = Add(e1, one)
+  e3 = Mul(i1, half)
+  e = Mul(e3, e2)
+"""
 NORMALIZATION = """
   m0{t} = ReduceMean<axes = [-1]>({x})
   m1{t} = Sub({x}, m0{t})
@@ -59,8 +62,9 @@ NORMALIZATION = """
 """
 
 
-def transformer_layer(opset: int = 17) -> onnx.ModelProto:
-    """The layer with random weights, which is a small one. opset: from 18 on the axes of means are an input."""
+def transformer_layer(opset: int = 17, activation: str = GELU, heads: int = HEADS) -> onnx.ModelProto:
+    """The layer with random weights, which is a small one. opset: from 18 on the axes of means are an input.
+    activation: the nodes that make `e` of `i1`."""
     means = (
         NORMALIZATION
         if opset < 18
@@ -73,6 +77,7 @@ def transformer_layer(opset: int = 17) -> onnx.ModelProto:
         batch=BATCH,
         length=LENGTH,
         hidden=HIDDEN,
+        activation=activation,
         first=means.format(t=1, x="o", y="n"),
         second=means.format(t=2, x="u", y="y"),
     )
@@ -97,9 +102,9 @@ def transformer_layer(opset: int = 17) -> onnx.ModelProto:
         "b2": (HIDDEN,),
     }
     stored = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
-    numbers = {"scale": np.sqrt(HIDDEN // HEADS), "root": np.sqrt(2), "one": 1, "half": 0.5, "two": 2, "eps": 1e-5}
+    numbers = {"scale": np.sqrt(HIDDEN // heads), "root": np.sqrt(2), "one": 1, "half": 0.5, "two": 2, "eps": 1e-5}
     stored |= {name: np.array(value, np.float32) for name, value in numbers.items()}
-    lists = {"split": [BATCH, LENGTH, HEADS, HIDDEN // HEADS], "join": [BATCH, LENGTH, HIDDEN]} | (
+    lists = {"split": [BATCH, LENGTH, heads, HIDDEN // heads], "join": [BATCH, LENGTH, HIDDEN]} | (
         {"axes": [-1]} if opset >= 18 else {}
     )
     proto.graph.initializer.extend(

@@ -36,7 +36,7 @@ from .facts import Facts
 from .interface import Interface, Port, interface
 from .islands import Shown, prove_islands
 from .normalizing import OF_THE_TABLE, Firing, Normalizer, Rules, Strength, no_rules
-from .rewriting import Trusted, proved_rules, rules_of
+from .rewriting import Trusted, near, proved_rules, rules_of
 from .searching import Box, Hull, Search, Witness, box_of, hull, search
 from .table import ApplicationId, Table, ValueId
 from .unifying import Differences, Island, Pair, arguments, common, cone, unify
@@ -96,7 +96,8 @@ class Comparison:
     sides: the normal forms of the weakest strength that was tried. differences: where they part; none once proved.
     decisions: places that turn rounding into another decision. search: None where none was needed. bounds: for each
     output how far the models can be apart on the given input, or on any in the box, which `box` says in words; why that
-    is not known. apart: why the interfaces cannot be compared.
+    is not known. apart: why the interfaces cannot be compared. near: of islands the rewrite by which one side would be
+    the other one, and why it is not.
     """
 
     models: tuple[Model, Model]
@@ -113,6 +114,7 @@ class Comparison:
     notes: tuple[str, ...] = ()
     given: Mapping[str, Value] = field(default_factory=dict, repr=False)
     box: str = ""
+    near: Mapping[Pair, tuple[str, str]] = field(default_factory=dict)
 
     @property
     def witness(self) -> Witness | None:
@@ -183,7 +185,7 @@ def compare(
     took = time.monotonic() - begun
     return Comparison(
         models, ports, verdict, strength, proved, sides, differences, decisions, found, bounds, took, notes, inputs,
-        asked.words,
+        asked.words, near(sides.facts, chosen, [it.pair for it in differences.islands]),
     )  # fmt: skip
 
 

@@ -31,6 +31,11 @@ def _perhaps(_facts: object, _symbols: object) -> bool:
     return True
 
 
+def _required(site: Site, demand: contents.Demand) -> bool:
+    """True of what a run gets stuck without; False of a restriction."""
+    return demand.position < 0 or site.operator.statements[demand.position].kind == "require"
+
+
 def _plain(entries: Sequence[object] | None) -> bool:
     """True if no element is one of a tensor, or rests on an open size."""
     return all(n is None or isinstance(n, int | Fraction) for n in entries or ())
@@ -116,15 +121,15 @@ class Facts:
         )
 
     def _by_sizes(self, site: Site, attributes: Mapping[str, AttributeData]) -> Examined | None:
-        """The text's word on a site where all that it requires follows from types and sizes that are numbers, and it
-        speaks of no tensor, so that it is the same at all sites which are alike in these; None elsewhere."""
+        """The text's word on a site where all that it requires follows from types and sizes that are numbers, and what
+        it gives speaks of no tensor, so that it is the same at all sites which are alike in these; None elsewhere."""
         key = self._key(site, attributes)
         if key is None:
             return None
         if key not in self._alike:
             inputs = tuple(None if c is None else _without_elements(c) for c in site.inputs)
             examined = examine(replace(site, inputs=inputs), (), {}, _perhaps)
-            plain = all(it.goal == TRUE for it in examined.demands) and not examined.symbols
+            plain = all(it.goal == TRUE or not _required(site, it) for it in examined.demands)
             sized = all(c is None or (c.size is not None and not c.reason and c.law is None) for c in examined.outputs)
             sized = sized and all(_plain(c.entries) for c in examined.outputs if c is not None)
             self._alike[key] = examined if plain and sized else None
@@ -160,7 +165,7 @@ class Facts:
         return tuple(made)
 
     def _holds(self, site: Site, demand: contents.Demand) -> bool:
-        if demand.position >= 0 and site.operator.statements[demand.position].kind != "require":
+        if not _required(site, demand):
             return True
         if demand.goal is None:
             return False

@@ -179,7 +179,7 @@ def to_data(comparison: Comparison) -> dict[str, Data]:
         "nodes": [[sides.a.model.nodes[n].path, sides.b.model.nodes[m].path] for n, m in node_map(sides)],
         "shared_values": shared_values(sides),
         "constants": [_constant(sides, it) for it in comparison.differences.constants],
-        "islands": [_island(sides, it) for it in comparison.differences.islands],
+        "islands": [_island(comparison, it) for it in comparison.differences.islands],
         "shown": [_shown(sides, it) for it in sides.islands],
         "open": sides.open_,
         "requirements": [
@@ -246,8 +246,8 @@ def _constant(sides: Sides, it: ConstantDifference) -> Data:
     }
 
 
-def _island(sides: Sides, it: Island) -> Data:
-    return {**_placed(sides, it)}
+def _island(comparison: Comparison, it: Island) -> Data:
+    return {**_placed(comparison.sides, it), "near": list(comparison.near.get(it.pair, ()))}
 
 
 def _placed(sides: Sides, it: Island) -> dict[str, Data]:
@@ -347,6 +347,8 @@ def _why(comparison: Comparison) -> list[str]:
         for island in comparison.differences.islands[:_SHOWN]:
             places = f"{place(sides.a, island.pair[0])} of A, {place(sides.b, island.pair[1])} of B"
             made.append(f"island   {island.what}: {places} ({len(island.cuts)} common values below)")
+            if island.pair in comparison.near:
+                made.append("         it is as in {}, but {}".format(*comparison.near[island.pair]))
         if sides.open_:
             made.append(
                 f"open     no proof of a place where they part, of at most {MOST} applications, in the time of the"

@@ -5,7 +5,7 @@ The table is no graph of one operator set: every definition can be applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
@@ -23,7 +23,8 @@ from ..matching.patterns import Pattern, by_root, commutation, meaning
 from ..matching.replacing import Made, Reference, Replacement, replacement
 from ..matching.searching import Match, Unfit, find
 from ..matching.views import Node, Tensor, View
-from ..record import Proof, recorded
+from ..record import Proof, recorded, rows
+from .facts import Facts
 from .normalizing import Firing, Normalizer, Rules, Strength, Values
 from .table import ApplicationId, Result, ValueId, full_attributes
 
@@ -53,6 +54,49 @@ def proved_rules() -> Trusted:
     shown = {name for name, proof in known.items() if proof.strength in CLAIMS}
     rules = (rule for name in every if name in shown and (rule := every[name]).claim in CLAIMS)
     return Trusted(tuple(it for it in rules if commutation(it) is None or known[it.name].holds), known)
+
+
+def near(
+    facts: Facts, trusted: Trusted, pairs: Collection[tuple[ValueId, ValueId]]
+) -> Mapping[tuple[ValueId, ValueId], tuple[str, str]]:
+    """The rewrite by which one value of a pair would be the other one, and why it is none: it never holds, as is on
+    record, or its right side needs a number there that is none of the type of an attribute."""
+    if not pairs:
+        return {}
+    never = {row["rule"] for row in rows() if row["verdict"] == "refuted" and row["claim"] == "never"}
+    proved = {rule.name for rule in trusted.rules}
+    patterns = by_root([*(rule for name, rule in specification().rules.items() if name in never), *trusted.rules])
+    view = TableView(Normalizer(facts.table, facts, Strength.EXACT), Prover(TIMEOUT))
+    found: dict[tuple[ValueId, ValueId], tuple[str, str]] = {}
+    for pair in pairs:
+        for one, other in (pair, pair[::-1]):
+            made = facts.table.producer(one)
+            operator = None if made is None else view.operator(made)
+            for pattern in patterns.get(operator, ()) if operator is not None and pair not in found else ():
+                rule = pattern.rule
+                reason = "" if made is None else _hindered(view, pattern, made, other, holds=rule.name in proved)
+                if reason:
+                    found.setdefault(pair, (rule.name, reason))
+    return found
+
+
+def _hindered(view: TableView, pattern: Pattern, root: ApplicationId, value: ValueId, *, holds: bool) -> str:
+    """Why a value is none that a rule gives, whose left side stands at an application; nothing where it stands not or
+    gives something else."""
+    table, rule = view.normal.table, pattern.rule
+    made = table.producer(value)
+    head = "" if made is None else table.applications[made].name
+    if all(it.name != head for statement in rule.right.statements for it in statement.nodes() if it.head == "apply"):
+        return ""
+    match = find(view, pattern, root)
+    try:
+        right = None if match is None else replacement(view, match, contents=False)
+    except Unfit as reason:
+        return str(reason)
+    if holds or match is None or right is None:
+        return ""
+    built = _built(view.normal, root, match, right)
+    return f"it does not hold: {rule.reason}" if built is not None and value in built else ""
 
 
 def rules_of(trusted: Trusted) -> Rules:
@@ -126,7 +170,19 @@ def _is_smaller(normal: Normalizer, match: Match, right: Replacement) -> bool:
     if later != earlier:
         return later > earlier
     said = sum(len(full_attributes(it.operator, it.version, it.attributes)) for it in new)
-    return said > sum(len(it.attributes) for it in old)
+    before = sum(len(it.attributes) for it in old)
+    return said > before or (said == before and len(new) == 1 and _is_in_order(normal, new[0].inputs, old[0].inputs))
+
+
+def _is_in_order(normal: Normalizer, new: Sequence[Reference], old: Sequence[ValueId | None]) -> bool:
+    """True if the operands are the same ones and stand more by number than before, as where two change places."""
+    values = [it for it in new if isinstance(it, int)]
+    if sorted(values) != sorted(it for it in old if it is not None):
+        return False
+    one, other = (
+        [(normal.table.array(it) is not None, it) for it in them if isinstance(it, int)] for them in (new, old)
+    )
+    return one < other
 
 
 def _given(inputs: Sequence[object]) -> int:

@@ -386,7 +386,7 @@ def written(value: Value) -> AttributeData:
         case Fraction():
             number = float(np.float32(float(value)))
             if Fraction(number) != value:
-                raise Unfit(f"{value} is no float")
+                raise Unfit(f"the number {value}, about {float(value):.7g}, is no float and would be rounded")
             return number
         case Element(value=float() as number):
             return number

@@ -25,6 +25,7 @@ POSITIONS = {
 OWN = "a conversion to the own type changes nothing"
 FIELD = "over the reals: polynomials, with inverses of what is not 0 and roots of what is not negative"
 LINEAR = "over the reals: a factor that does not depend on the step stands before a sum, and a sum of sums is two sums"
+COUNTED = "over the reals: a sum of ones is the number of its steps"
 COMMUTES = {"@+": "x + y = y + x", "@*": "x * y = y * x"}
 
 
@@ -141,6 +142,11 @@ LEMMAS: Mapping[str, tuple[str, ...]] = {
         "a position below groups of sizes is converted group by group",
     ),
     LINEAR: ("a factor stands before a sum", "a sum of sums is two sums"),
+    COUNTED: (
+        "a sum of ones is the number of its steps",
+        "each position below the number of elements is that of an index",
+        "the index at the place of an index is that index",
+    ),
 }
 """The laws that `checker.definedness.induction` shows, by which of its lemmas."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Protocol
 
 from sonnx.semantics.formulas.terms import Argument, Term
@@ -19,6 +19,29 @@ def is_element(term: Term) -> bool:
     if term.op in ("@+", "@-", "@*", "@/"):
         return True
     return term.op.startswith("@.") and term.op not in TRUTHS and term.op not in ("@.int", "@.real", "@.place")
+
+
+def replaced(term: Term, renamed: Mapping[Term, Term]) -> Term:
+    """The term with other symbols."""
+    found = replaced_argument(term, renamed)
+    return found if isinstance(found, Term) else term
+
+
+def replaced_argument(term: Argument, renamed: Mapping[Term, Term]) -> Argument:
+    """An argument with other symbols."""
+    if not isinstance(term, Term):
+        return term
+    if term in renamed:
+        return renamed[term]
+    return Term(term.op, tuple(replaced_argument(part, renamed) for part in term.args)) if term.args else term
+
+
+def parts_of(term: Argument) -> Iterator[Term]:
+    """The term and all in it."""
+    if isinstance(term, Term):
+        yield term
+        for part in term.args:
+            yield from parts_of(part)
 
 
 class Comparison(Protocol):

@@ -7,7 +7,7 @@ solver's floating-point numbers and bit vectors, with equal reads and functions 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sonnx.semantics.errors import InternalError
@@ -18,7 +18,7 @@ from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from . import axioms, reals, scalars
 from .asking import Asker
-from .comparison import TRUTHS, is_element
+from .comparison import TRUTHS, is_element, parts_of, replaced, replaced_argument
 
 DEPTH = 60
 """So many alternatives are taken apart, one within the other."""
@@ -436,21 +436,6 @@ def _decided(term: Argument, condition: Term, holds: bool) -> Argument:
     return Term(term.op, tuple(_decided(part, condition, holds) for part in term.args))
 
 
-def replaced(term: Term, renamed: Mapping[Term, Term]) -> Term:
-    """The term with other symbols."""
-    found = replaced_argument(term, renamed)
-    return found if isinstance(found, Term) else term
-
-
-def replaced_argument(term: Argument, renamed: Mapping[Term, Term]) -> Argument:
-    """An argument with other symbols."""
-    if not isinstance(term, Term):
-        return term
-    if term in renamed:
-        return renamed[term]
-    return Term(term.op, tuple(replaced_argument(part, renamed) for part in term.args)) if term.args else term
-
-
 def shown(term: Argument, limit: int = 160) -> str:
     """A term for people, cut short."""
     text = _written(term)
@@ -481,11 +466,3 @@ def _written(term: Argument) -> str:
             return f"{op}({', '.join(map(_written, args))})"
         case _:
             return str(term)
-
-
-def parts_of(term: Argument) -> Iterator[Term]:
-    """The term and all in it."""
-    if isinstance(term, Term):
-        yield term
-        for part in term.args:
-            yield from parts_of(part)

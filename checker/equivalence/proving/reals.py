@@ -10,15 +10,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import count, islice
 
-from sonnx.semantics.formulas.terms import TRUE, Term
+from sonnx.semantics.formulas.terms import TRUE, Argument, Term
 from sonnx.semantics.model.elements import FLOATS
-from sonnx.semantics.operators.symbolic.numbers import both, within
+from sonnx.semantics.operators.symbolic.folds import STEP
+from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, multiply, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from . import axioms
 from .asking import mentions
-from .comparison import Comparison, is_element
+from .comparison import Comparison, is_element, parts_of, replaced
 
 Powers = tuple[tuple[int, int], ...]
 """A product of atoms, each with its exponent."""
@@ -30,6 +32,8 @@ TOTAL = frozenset({"@.read", "@.of"})
 """The heads of what has a value wherever it stands."""
 STRICT = frozenset({"@.f", "@.cast", "@.bit"})
 """The heads of what has a value only where each argument has one."""
+NUMERALS = frozenset({"@.real", "r+", "r-", "r*", "r/"})
+"""The heads of numbers that a text computes from elements."""
 MOST = 400
 """The most products of a sum."""
 
@@ -55,7 +59,8 @@ Needed = tuple[Sum, tuple[Term, ...]]
 @dataclass(slots=True)
 class Reals:
     """The normal forms of one comparison. divisors, defined: what the side divides by, and what else has to have
-    a value, roots and functions, and where: the facts are those about the steps of the folds around it, too.
+    a value, roots and functions, and where: the facts are those about the steps of the folds around it, too. counted:
+    the steps of a sum were.
     """
 
     equality: Comparison
@@ -63,6 +68,7 @@ class Reals:
     known: dict[tuple[Term, tuple[Term, ...]], int] = field(default_factory=dict)
     divisors: list[Needed] = field(default_factory=list)
     defined: list[Needed] = field(default_factory=list)
+    counted: bool = False
 
     def normal(self, term: Term, facts: tuple[Term, ...]) -> Sum:
         """The normal form of an element. Raises Unreal."""
@@ -83,6 +89,8 @@ class Reals:
                 kind
             ):
                 return {(): Fraction(above, below)} if above else {}
+            case Term("@.of", (str() as kind, Term(op) as number)) if op in NUMERALS and self._floats(kind):
+                return self._number(number, facts)
             case Term("@.f", ("negative", str() as kind, Term() as a)):
                 self._of_reals(kind)
                 return scaled(self.normal(a, facts), Fraction(-1))
@@ -107,6 +115,20 @@ class Reals:
                 if term.op not in TOTAL:
                     self.defined.append((atom, facts))
                 return atom
+
+    def _number(self, term: Argument, facts: tuple[Term, ...]) -> Sum:
+        """The normal form of a number that a text computes from elements."""
+        match term:
+            case int():
+                return {(): Fraction(term)} if term else {}
+            case Term("rational", (int() as above, int() as below)):
+                return {(): Fraction(above, below)} if above else {}
+            case Term("@.real", (Term() as a,)) if is_element(a):
+                return self.normal(a, facts)
+            case Term("r+" | "r-" | "r*" | "r/" as op, (a, b)):
+                return self._arithmetic(op[1:], self._number(a, facts), self._number(b, facts), term, facts)
+            case _:
+                raise Unreal
 
     def _floats(self, kind: str) -> bool:
         allowed = self.equality.kinds.get(kind, (kind,))
@@ -229,11 +251,12 @@ class Reals:
             del self.atoms[atoms:], self.divisors[divisors:], self.defined[defined:]
 
     def _summed(self, term: Term, facts: tuple[Term, ...]) -> Sum:
+        term, facts = _outermost(term, facts)
         *_, steps, guard, body, start = term.args
         if not (isinstance(steps, Term) and isinstance(guard, Term) and isinstance(body, Term)):
             raise Unreal
         half = len(steps.args) // 2
-        symbols = frozenset(part.op for part in steps.args[:half] if isinstance(part, Term))
+        symbols = frozenset(it.op for it in _symbols(steps))
         ranged = both(
             *(
                 within(symbol, size)
@@ -246,14 +269,26 @@ class Reals:
         for key, factor in self.normal(body, inner).items():
             outer = tuple((n, e) for n, e in key if not self._depends(n, symbols))
             own = tuple((n, e) for n, e in key if self._depends(n, symbols))
-            number = self._total(term, own, facts)
-            made = self._times({outer: factor}, {((number, 1),): Fraction(1)})
-            result = plus(result, made)
+            total = None if own or guard != TRUE else self._count(term, facts)
+            if total is None:
+                total = {((self._total(term, own, facts), 1),): Fraction(1)}
+            result = plus(result, self._times({outer: factor}, total))
         if start != TRUE:
             if not isinstance(start, Term):
                 raise Unreal
             result = plus(result, self.normal(start, facts))
         return result
+
+    def _count(self, term: Term, facts: tuple[Term, ...]) -> Sum | None:
+        """How many steps a fold has that takes all; None where a size may be negative."""
+        _, kind, steps, *_ = term.args
+        size: Int = 1
+        for axis in steps.args[len(steps.args) // 2 :] if isinstance(steps, Term) else ():
+            if isinstance(axis, str) or not self.equality.same_truth(TRUE, at_most(0, axis), facts):
+                return None
+            size = multiply(size, axis)
+        self.counted = True
+        return self.normal(Term("@.of", (kind, size)), facts)
 
     def _total(self, term: Term, own: Powers, facts: tuple[Term, ...]) -> int:
         """The atom for the sum of a product over the steps of a fold."""
@@ -291,8 +326,13 @@ class Reals:
         atom = self.atoms[number]
         if atom.kind == "term":
             return mentions(atom.term, symbols)
-        if atom.kind == "sum" and mentions(Term("of", atom.term.args[2:4]), symbols):
-            return True
+        if atom.kind == "sum":
+            steps, guard = atom.term.args[2:4]
+            if not isinstance(steps, Term) or mentions(Term("of", steps.args[len(steps.args) // 2 :]), symbols):
+                return True
+            symbols = symbols.difference(it.op for it in _symbols(steps))
+            if mentions(guard, symbols):
+                return True
         return any(self._depends(n, symbols) for key, _ in atom.of for n, _ in key)
 
     # ---- Comparison -------------------------------------------------------------------------------
@@ -325,6 +365,29 @@ class Reals:
                 result = plus(result, made)
             difference = result
         raise Unreal
+
+
+def _symbols(steps: Term) -> tuple[Term, ...]:
+    """The variables of a fold's steps."""
+    return tuple(it for it in steps.args[: len(steps.args) // 2] if isinstance(it, Term))
+
+
+def _outermost(term: Term, facts: tuple[Term, ...]) -> tuple[Term, tuple[Term, ...]]:
+    """A fold with the names for its steps that it has where no fold is around on which it depends, so that it is one
+    term inside of another fold and outside of it. In the facts the steps of that other fold change names with its."""
+    steps = term.args[2]
+    if not isinstance(steps, Term):
+        raise Unreal
+    names = [it.op for it in _symbols(steps)]
+    used = {it.op for it in parts_of(term) if it.op.startswith(STEP)}.difference(names)
+    inside = {it.op for part in parts_of(term) if part.op == "steps" and part is not steps for it in parts_of(part)}
+    wanted = list(islice((name for k in count() if (name := f"{STEP}{k}") not in used), len(names)))
+    if wanted == names or not inside.isdisjoint(wanted):
+        return term, facts
+    turned = [*names, *(name for name in wanted if name not in names)]
+    others = [*wanted, *(name for name in names if name not in wanted)]
+    renamed = dict(zip(map(Term, turned), map(Term, others), strict=True))
+    return replaced(term, renamed), tuple(replaced(fact, renamed) for fact in facts)
 
 
 def powers(one: Powers, other: Powers) -> Powers:
@@ -375,6 +438,7 @@ def same(equality: Comparison, left: Term, right: Term, facts: tuple[Term, ...])
         return False
     if found:
         equality.laws.update(dict.fromkeys((axioms.FIELD, axioms.LINEAR)))
+        equality.laws |= {axioms.COUNTED: None} if reals.counted else {}
     return found
 
 

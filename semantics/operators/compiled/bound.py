@@ -8,25 +8,30 @@ with the terms of a sum, and what is added to it, in any order or tree; with fun
 It is rigorous in double: ends of intervals are rounded outwards, known to be exact by error-free transformations where
 they are not moved, and sums count the error of their own evaluation (`elements.bounds.moments`). A result of one
 operation on given numbers is thereby its one correctly rounded value. Where a value that is not known decides what is
-computed, such as which element a maximum is taken from, the interpretation is partial: Unsupported.
+computed, the interpretation is partial: Unsupported. But where the position of an extreme is all that decides, and each
+element of a result asks for one position, all elements that may be at it are taken together.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, reduce
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import InternalError
+from ...errors import InternalError, Unsupported
 from ...model import values
 from ...model.elements import DType, is_float
-from ..application import Application, Stuck
+from ..application import Application, Outputs, Stuck
 from .elements.bound import BOUND
-from .elements.bounds.storage import FLOAT_SET, carrier_of, is_set, lift, opened, packed, storage
-from .ieee import interpreter
+from .elements.bounds.codes import Undecided, favouring
+from .elements.bounds.storage import FLOAT_SET, carrier_of, hull, is_set, lift, opened, packed, storage
+from .extremes import chosen, sought
+from .ieee import Interpretation, interpreter
+from .statements import definition
 from .terms import Array
 
 _apply: Final = interpreter(BOUND)
@@ -77,12 +82,74 @@ def apply(application: Application, given: Sequence[Allowed | None] = ()) -> Bou
     value that is not known decides what is computed.
     """
     sets = [None if item is None else _as_sets(item) for item in given]
-    sets_or_refusal = _apply(application, sets)
+    try:
+        sets_or_refusal = _apply(application, sets)
+    except Undecided as undecided:
+        operator = definition(application.op_type, application.version)
+        view = sought(operator)
+        if undecided.steps > MOST_STEPS or view is None:
+            raise
+        far = {port.name: view.body.name for port in operator.outputs if port.name in chosen(operator)}
+        ends = tuple(far.get(port.name, "") for port in operator.outputs)
+        sets_or_refusal = _in_each_position(application, sets, undecided.steps, ends)
     if isinstance(sets_or_refusal, Stuck):
         return sets_or_refusal
     return Bounds(
         tuple(_bound(value, dtype) for value, dtype in zip(sets_or_refusal.values, sets_or_refusal.types, strict=True))
     )
+
+
+# ---- Positions of extremes ------------------------------------------------------------------------
+
+MOST_STEPS: Final = 64
+"""Of so many elements at most the position of an extreme is left open."""
+
+
+@cache
+def _favouring(step: int) -> Interpretation:
+    return interpreter(replace(BOUND, name=f"bound, step {step}", codes=favouring(step)))
+
+
+def _in_each_position(
+    application: Application, sets: Sequence[Array | None], steps: int, ends: Sequence[str]
+) -> Outputs | Stuck:
+    """What the outputs may be together where each extreme is at one step, as far as it may be, and then at the next.
+    ends: by position argmax or argmin where an output is the extreme itself."""
+    every = [_favouring(step)(application, sets) for step in range(-1, steps)]
+    given = [it for it in every if isinstance(it, Outputs)]
+    if len(given) < len(every):
+        return next(it for it in every if isinstance(it, Stuck))
+    first = given[0]  # where none is favoured, it is at the one that is the farthest out even so
+    made: list[values.Value | None] = []
+    for position, (value, dtype) in enumerate(zip(first.values, first.types, strict=True)):
+        arrays = [it for other in given if isinstance(it := other.values[position], np.ndarray)]
+        if value is None or dtype is None:
+            made.append(None)
+        elif len(arrays) < len(given):
+            raise Unsupported("a value that is not known decides what is computed")
+        else:
+            all_of = [lift(dtype)(it) for it in arrays]
+            together = reduce(hull, all_of[1:])
+            made.append(_at_least(together, all_of[0], ends[position]))
+    return replace(first, values=tuple(made))
+
+
+def _at_least(x: Array, end: Array, name: str) -> Array:
+    """The sets without what is less far out than each of some others must be, one end of which is an end of these."""
+    if not name or x.dtype != FLOAT_SET:
+        return x
+    out = np.array(x)
+    if name == "argmax":
+        limit = np.where(np.isnan(end["low"]), -np.inf, np.fmin(end["low"], end["least"]))
+        limit = np.where(limit == 0, -0.0, limit)
+        for field in ("low", "least"):
+            out[field] = np.where(x[field] < limit, limit, x[field])
+    else:
+        limit = np.where(np.isnan(end["low"]), np.inf, np.fmax(end["high"], end["most"]))
+        limit = np.where(limit == 0, 0.0, limit)
+        for field in ("high", "most"):
+            out[field] = np.where(x[field] > limit, limit, x[field])
+    return out
 
 
 def exactly(x: Array) -> Allowed:

@@ -371,14 +371,14 @@ def examine(site: Site, facts: Facts, symbols: Symbols, possible: Possible, obse
 
 def demanded(site: Site, facts: Facts, symbols: Symbols, possible: Possible) -> tuple[Demand, ...]:
     """The requirements of the text at a site where it is known to have a value: those of `examine`, without a look at
-    what no requirement rests on."""
+    what no requirement rests on; none behind one that fails."""
     walk = _begun(site, facts, symbols, possible)
     reason = _header(walk)
     meaning = Meaning(site.operator, {}, True, frozenset())
     for place in _rested_on(site.operator):
         if not reason:
             meaning, reason, _ = _statement(walk, place, site.operator.statements[place], meaning)
-    return examine(site, facts, symbols, possible).demands if reason else tuple(walk.demands)
+    return examine(site, facts, symbols, possible).demands if reason and not walk.violated else tuple(walk.demands)
 
 
 @cache

@@ -102,15 +102,25 @@ def test_a_box_that_is_none_is_refused(
         compare(a, b, rules=trusted("ConvMul"), strength=Strength.REALS, box=box, inputs=inputs)
 
 
+def pooled(pool: str, sizes: str) -> tuple[Model, Model]:
+    """The two models of `pair`, with a pool behind the convolution."""
+    texts = (text.replace(" }", f" z = {pool}(y) }}").replace("4, 9, 9] y", f"{sizes}] z") for text in (SCALED, FOLDED))
+    return pair(*texts)
+
+
+def test_the_bound_of_a_greatest_element_is_no_wider_than_that_of_its_elements() -> None:
+    bounds = []
+    for models in (pair(SCALED, FOLDED), pooled("MaxPool<kernel_shape = [2, 2]>", "4, 8, 8")):
+        found = compare(*models, rules=trusted("ConvMul"), strength=Strength.REALS, box={"x": (0.5, 0.75)})
+        assert found.verdict is Verdict.REALS and isinstance(found.bounds, Mapping)
+        bounds += found.bounds.values()
+    assert 0 < bounds[1].apart <= bounds[0].apart
+
+
 def test_a_bound_that_is_not_known_says_behind_which_node() -> None:
-    a, b = pair(
-        *(
-            text.replace(" }", " z = MaxPool<kernel_shape = [2, 2]>(y) }").replace("4, 9, 9] y", "4, 8, 8] z")
-            for text in (SCALED, FOLDED)
-        )
-    )
+    a, b = pooled("GlobalMaxPool", "4, 1, 1")
     found = compare(a, b, rules=trusted("ConvMul"), strength=Strength.REALS, box={"x": (0.0, 1.0)})
-    assert found.verdict is Verdict.REALS and isinstance(found.bounds, str) and "MaxPool" in found.bounds
+    assert found.verdict is Verdict.REALS and isinstance(found.bounds, str) and "GlobalMaxPool" in found.bounds
 
 
 def test_what_rounding_may_flip_is_reported_and_not_claimed() -> None:

@@ -10,7 +10,7 @@ from sonnx.checker.equivalence.proving.rules import PROVED, Verdict
 GOALS = list(goals())
 NAMED = (
     *axioms.COMMUTES.values(), *axioms.POSITIONS.values(), axioms.WIDE, axioms.CONGRUENCE, axioms.SIGN, axioms.OWN,
-    axioms.FIELD, axioms.LINEAR,
+    axioms.FIELD, axioms.LINEAR, axioms.COUNTED,
 )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from .....errors import Unsupported
 from .....model.elements import DType
 from ...code import LOWER, Code, Frame, Source, Space, combine, exact_integer, exact_rational, lower, over, run_of
 from ...equations import Fold, fold_terms
-from ...terms import BOOL, COMPARISONS, ELEMENT, Affine, Array, Node, Operand, axes_of, element_type, kind_of
+from ...terms import BOOL, COMPARISONS, ELEMENT, Affine, Array, Axis, Node, Operand, axes_of, element_type, kind_of
 from .storage import FLOAT_SET, everything, hull, is_set, known, opened, storage
 from .sums import element, fold_sum
 
@@ -247,8 +247,18 @@ def _fold(node: Node, space: Space) -> Code:
     return LOWER["fold"](node, space)
 
 
+class Undecided(Unsupported):
+    """Which of some elements is the extreme one is not known. steps: how many there are."""
+
+    def __init__(self, steps: int) -> None:
+        """`steps`: see above."""
+        super().__init__("a value that is not known decides what is computed")
+        self.steps = steps
+
+
 def _position(fold: Fold, node: Node, space: Space) -> Code:
-    """The position of an extreme among elements that are known, or so far apart that they do not decide it."""
+    """The position of an extreme among elements that are known, or so far apart that they do not decide it. Raises
+    Undecided where they do."""
     body = fold.body
     if fold.guard is True:
         terms, steps = run_of(fold_terms(fold, body, space, {})), tuple(axis.size for axis in fold.axes)
@@ -261,14 +271,55 @@ def _position(fold: Fold, node: Node, space: Space) -> Code:
         return find
     plain = Node("known", (body,), axes_of(body), ELEMENT)
     made = replace(node, args=(plain, *node.args[1:]), data=replace(fold, body=plain))
-    code = LOWER["fold"](made, space)
+    try:
+        code = LOWER["fold"](made, space)
+    except Unsupported:
+        raise Undecided(fold.steps) from None
     if isinstance(code, np.ndarray):
         return code
 
     def run(frame: Frame, _kept: Node = made) -> Array:  # terms are told apart by identity
-        return code(frame)
+        try:
+            return code(frame)
+        except Unsupported:
+            raise Undecided(fold.steps) from None
 
     return run
+
+
+def favouring(step: int) -> Mapping[str, Callable[[Node, Space], Code]]:
+    """What computes operations where of the elements among which an extreme is sought the one at a step is as far out
+    as it may be, and the others as little: its position is found wherever it may be that of the extreme."""
+
+    def fold_of(node: Node, space: Space) -> Code:
+        fold: Fold = node.data
+        if fold.name not in ("argmax", "argmin") or kind_of(fold.body) != ELEMENT:
+            return _fold(node, space)
+        flat, stride = list[tuple[Axis, int]](), 1
+        for axis in reversed(fold.axes):
+            flat.append((axis, stride))
+            stride *= axis.size
+        place = Affine(0, tuple(sorted(flat, key=lambda it: it[0].id)))
+        data = step, fold.name == "argmax"
+        end = Node("favoured", (fold.body, place), axes_of(fold.body, place), ELEMENT, data=data)
+        return LOWER["fold"](replace(node, args=(end, *node.args[1:]), data=replace(fold, body=end)), space)
+
+    return {**CODES, "fold": fold_of}
+
+
+def _favoured(node: Node, space: Space) -> Code:
+    body, place = node.args
+    step, largest = node.data
+
+    def ends(x: Array, at: Array) -> Array:
+        if not is_set(x) or x.dtype != FLOAT_SET:
+            return known(x).astype(np.float64)
+        low, high = np.fmin(x["low"], x["least"]), np.fmax(x["high"], x["most"])
+        maybe = np.isnan(x["low"])
+        low, high = np.where(maybe, -np.inf, low), np.where(maybe, np.inf, high)
+        return np.asarray(np.where((at == step) == largest, high, low))
+
+    return combine(ends, [lower(body, space), lower(place, space)])
 
 
 def extreme_position(x: Array, *, largest: bool) -> Array:
@@ -278,7 +329,10 @@ def extreme_position(x: Array, *, largest: bool) -> Array:
     """
     a = opened(x) if is_set(x) and x.dtype == FLOAT_SET else None
     if a is None or a.maybe is not None or np.array_equal(a.low, a.high):
-        exact = known(x)
+        try:
+            exact = known(x)
+        except Unsupported:
+            raise Undecided(len(x)) from None
         exact = exact if exact.dtype.num <= 23 else exact.astype(np.float64)
         return np.asarray(np.argmax(exact, axis=0) if largest else np.argmin(exact, axis=0)).astype(np.int64)
     low, high = (a.low, a.high) if largest else (-a.high, -a.low)
@@ -288,7 +342,7 @@ def extreme_position(x: Array, *, largest: bool) -> Array:
     place = np.arange(len(x)).reshape(-1, *(1 for _ in best.shape))
     behind = (high < least) | ((high == least) & (place > best)) | (place == best)
     if not behind.all():
-        raise Unsupported("a value that is not known decides what is computed")
+        raise Undecided(len(x))
     return np.asarray(best).astype(np.int64)
 
 
@@ -308,5 +362,6 @@ CODES: Final[Mapping[str, Callable[[Node, Space], Code]]] = {
     "rational": _exact(exact_rational),
     "fold": _fold,
     "known": _known,
+    "favoured": _favoured,
 }
 """For each operation on terms that does not leave the values of elements alone, what computes it."""
