@@ -18,7 +18,7 @@ import numpy as np
 
 from .kernel import Allocate, Array
 from .windows import Placed, Sizes, part
-from .workers import Work, alone, byte_parts, cuts, shared
+from .workers import alone, byte_parts, cuts, product_parts, shared, shared_products
 
 
 def phased(placed: Placed, split: Sizes) -> Sizes:
@@ -127,6 +127,51 @@ def laid(kernels: Array, how: Correlation) -> Array:
     return np.ascontiguousarray(kernels)
 
 
+# ---- Parts of the result ----------------------------------------------------------------------
+
+
+def _tiles(how: Correlation, most: int, kernels: bool) -> tuple[int, list[tuple[slice, slice]], int]:
+    """The parts in which an image is computed: kernels, and output rows on the first axis, `most` at a time.
+
+    Before them the number of workers, behind them the greatest number of rows. kernels: these may be parted, which is
+    done where there are more of them than positions: the greater factor of a product is read once.
+    """
+    height = how.placed.count[0]
+    workers = product_parts(how.kernels * how.read * how.taps * how.positions)
+    each = [slice(0, how.kernels)]
+    blocks = -(-height // min(height, most))
+    if kernels and how.group == 1 and how.kernels > how.positions:
+        each = cuts(how.kernels, workers)
+    elif workers > 1:
+        blocks = min(height, -(-blocks // workers) * workers)
+    rows = cuts(height, blocks)
+    tiles = [(some, row) for row in rows for some in each]
+    return min(workers, how.images * len(tiles)), tiles, max(row.stop - row.start for row in rows)
+
+
+def _places(how: Correlation, rows: slice) -> slice:
+    """The positions of output rows."""
+    rest = math.prod(how.placed.count[1:])
+    return slice(rows.start * rest, rows.stop * rest)
+
+
+def _lay(goal: Array, x: Array, placed: Placed, starts: Sizes) -> None:
+    """Writes a part of the padded data: channels, then spatial axes that begin at these positions."""
+    source: list[slice] = []
+    target: list[slice] = []
+    for axis, (start, before, size) in enumerate(zip(starts, placed.before, placed.data, strict=True)):
+        at, count = start - before, goal.shape[axis + 1]
+        low = min(max(0, -at), count)
+        high = max(low, min(count, size - at))
+        if low:
+            goal[(slice(None), *target, slice(0, low))] = 0
+        if high < count:
+            goal[(slice(None), *target, slice(high, None))] = 0
+        target.append(slice(low, high))
+        source.append(slice(low + at, high + at))
+    part(goal, target)[...] = part(x, source)
+
+
 # ---- Kernels that read one channel each: shifts of the flat padded data ---------------------------
 
 CHANNEL_BYTES: Final = 4 << 20
@@ -196,40 +241,46 @@ def _shift(offset: Sizes, placed: Placed, s: Sizes, pitch: list[int]) -> tuple[i
 
 # ---- Products for each position of the kernel, shifted and added ----------------------------------
 
+TAP_BYTES: Final = 1 << 20
+"""About how many bytes of such products are computed at a time."""
+
 
 def _by_taps(how: Correlation, itemsize: int) -> Correlate:
     """As `prepared`, for strides of 1 and one group."""
-    placed, r = how.placed, len(how.placed.data)
-    sizes = phased(placed, (1,) * r)
-    pitch = [math.prod(placed.padded[k + 1 :]) for k in range(r)]
-    size, count = math.prod(placed.padded), placed.count[0]
+    placed = how.placed
+    rest, reach = math.prod(placed.padded[1:]), placed.extent[0] - 1
+    pitch = [math.prod(placed.padded[k + 1 :]) for k in range(len(placed.data))]
     first, second, *others = (
         sum(k * t * p for k, t, p in zip(tap, placed.dilations, pitch, strict=True))
         for tap in np.ndindex(*placed.kernel)
     )
-    pieces = cuts(how.channels, byte_parts(how.channels * size * itemsize))
-    length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
-    shown = tuple(slice(0, o) for o in placed.count)
-    everything = slice(0, how.kernels), slice(0, how.positions)
+    most = max(_LEAST_ROWS, TAP_BYTES // (how.taps * how.kernels * rest * itemsize) - reach)
+    workers, tiles, rows = _tiles(how, most, False)
+    shown = tuple(slice(0, o) for o in placed.count[1:])
+    short = sum((o - 1) * p for o, p in zip(placed.count[1:], pitch[1:], strict=True)) + 1
+    corner = (0,) * (len(placed.data) - 1)
 
     def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-        source = allocate((how.channels, *sizes), x.dtype)
-        products = allocate((how.taps, how.kernels, size), x.dtype)
-        sums = allocate((how.kernels, count * pitch[0]), x.dtype)
-        total = sums[:, :length]
+        source = allocate((workers, how.channels, (rows + reach) * rest), x.dtype)
+        products = allocate((workers, how.taps, how.kernels, (rows + reach) * rest), x.dtype)
+        sums = allocate((workers, how.kernels, rows * rest), x.dtype)
 
-        def pad(image: Array) -> Work:
-            return lambda k, _worker: fill(source[pieces[k]], image[pieces[k]], placed, (1,) * r)
-
-        for image in range(how.images):
-            shared(len(pieces), pad(x[image]))
-            np.matmul(kernels, source.reshape(how.channels, size), out=products.reshape(-1, size))
-            np.add(products[0, :, first : first + length], products[1, :, second : second + length], out=total)
+        def work(number: int, worker: int) -> None:
+            image, (_, tile) = number // len(tiles), tiles[number % len(tiles)]
+            count = tile.stop - tile.start
+            size, length = (count + reach) * rest, (count - 1) * rest + short
+            data, terms, total = source[worker, :, :size], products[worker, :, :, :size], sums[worker, :, :length]
+            _lay(data.reshape(how.channels, count + reach, *placed.padded[1:]), x[image], placed, (tile.start, *corner))
+            np.matmul(kernels, data, out=terms.reshape(-1, size))
+            np.add(terms[0, :, first : first + length], terms[1, :, second : second + length], out=total)
             for tap, offset in enumerate(others, 2):
-                np.add(total, products[tap, :, offset : offset + length], out=total)
-            out[image] = part(sums.reshape(how.kernels, count, *placed.padded[1:]), shown)
+                np.add(total, terms[tap, :, offset : offset + length], out=total)
+            summed = sums[worker, :, : count * rest].reshape(how.kernels, count, *placed.padded[1:])
+            out[image, :, tile] = part(summed, shown)
             if finish is not None:
-                finish(image, *everything)
+                finish(image, slice(0, how.kernels), _places(how, tile))
+
+        shared_products(how.images * len(tiles), work, workers)
 
     return correlate
 
@@ -245,55 +296,37 @@ _LEAST_ROWS: Final = 8
 
 def _by_rows_of_kernels(how: Correlation, itemsize: int) -> Correlate:
     """As `prepared`, for strides of 1 and one group: row k of a kernel reads the columns of row 0, some rows below."""
-    placed, r = how.placed, len(how.placed.data)
+    placed = how.placed
     rest, step = math.prod(placed.count[1:]), placed.dilations[0]
     reach = (placed.kernel[0] - 1) * step
     terms = how.channels * _inner(how)
-    height = placed.count[0]
-    blocks = -(-height // min(height, max(_LEAST_ROWS, ROW_BYTES // (terms * rest * itemsize) - reach)))
-    rows = -(-height // blocks)
-    copies = placed.padded != placed.data
-    pieces = cuts(how.channels, byte_parts(how.channels * math.prod(placed.data) * itemsize))
-    halves = cuts(how.channels, byte_parts(terms * (rows + reach) * rest * itemsize))
-    inner = list(zip(placed.dilations[1:], placed.count[1:], strict=True))
-    places = [
-        (tap, tuple(slice(k * t, k * t + n) for k, (t, n) in zip(tap, inner, strict=True)))
-        for tap in np.ndindex(*placed.kernel[1:])
-    ]
-    everything = slice(0, how.kernels)
+    most = max(_LEAST_ROWS, ROW_BYTES // (terms * rest * itemsize) - reach)
+    workers, tiles, rows = _tiles(how, most, True)
+    inner = placed.dilations[1:]
+    starts = [tuple(k * t for k, t in zip(tap, inner, strict=True)) for tap in np.ndindex(*placed.kernel[1:])]
 
     def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-        source = x
-        if copies:
-            source = allocate((*x.shape[:2], *placed.padded), x.dtype)
-            whole = source.reshape(*x.shape[:2], *(1,) * r, *placed.padded)
-            shared(len(pieces), lambda k, _: fill(whole[:, pieces[k]], x[:, pieces[k]], placed, (1,) * r))
-        columns = allocate((*placed.kernel[1:], how.channels, rows + reach, *placed.count[1:]), x.dtype)
-        flat = columns.reshape(terms, (rows + reach) * rest)
-        memory = allocate((how.kernels, rows * rest), x.dtype)
+        columns = allocate((workers, terms, (rows + reach) * rest), x.dtype)
+        memory = allocate((workers, how.kernels, rows * rest), x.dtype)
         target = out.reshape(how.images, how.kernels, how.positions)
 
-        def gather(image: int, first: int, count: int) -> Work:
-            def work(number: int, _worker: int) -> None:
-                for tap, at in places:
-                    goal = columns[tap][halves[number], :count]
-                    goal[...] = part(source[image, halves[number], first : first + count], at)
+        def work(number: int, worker: int) -> None:
+            image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
+            count, at = tile.stop - tile.start, _places(how, tile)
+            flat = columns[worker]
+            gathered = flat.reshape(len(starts), how.channels, rows + reach, *placed.count[1:])[:, :, : count + reach]
+            for goal, start in zip(gathered, starts, strict=True):
+                _lay(goal, x[image], placed, (tile.start, *start))
+            goal, more = target[image, some, at], memory[worker, some, : count * rest]
+            for k, matrix in enumerate(kernels[:, some]):
+                shift = k * step * rest
+                np.matmul(matrix, flat[:, shift : shift + count * rest], out=more if k else goal)
+                if k:
+                    np.add(goal, more, out=goal)
+            if finish is not None:
+                finish(image, some, at)
 
-            return work
-
-        for image in range(how.images):
-            for first in range(0, height, rows):
-                count = min(rows, height - first)
-                shared(len(halves), gather(image, first, count + reach))
-                at = slice(first * rest, (first + count) * rest)
-                goal, more = target[image, :, at], memory[:, : count * rest]
-                for k, matrix in enumerate(kernels):
-                    shift = k * step * rest
-                    np.matmul(matrix, flat[:, shift : shift + count * rest], out=more if k else goal)
-                    if k:
-                        np.add(goal, more, out=goal)
-                if finish is not None:
-                    finish(image, everything, at)
+        shared_products(how.images * len(tiles), work, workers)
 
     return correlate
 
@@ -312,7 +345,10 @@ def _by_columns(how: Correlation, itemsize: int) -> Correlate:
     copies = placed.padded != placed.data or split[-1] > 1
     shape = phased(placed, split)
     pieces = cuts(how.channels, byte_parts(how.channels * math.prod(placed.data) * itemsize))
-    run = _by_rows(how, split[-1], _rows(how, itemsize))
+    rest = math.prod(placed.count[1:])
+    depth = how.channels * how.taps * rest
+    workers, tiles, rows = _tiles(how, _rows(how, itemsize), True)
+    whole = how.channels, *placed.kernel
 
     def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
         if copies:
@@ -320,7 +356,24 @@ def _by_columns(how: Correlation, itemsize: int) -> Correlate:
             shared(len(pieces), lambda k, _: fill(source[:, pieces[k]], x[:, pieces[k]], placed, split))
         else:
             source = x.reshape(*x.shape[:2], *split, *x.shape[2:])
-        run(source, kernels, out, allocate, finish)
+        matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
+        memory = allocate((workers, rows * depth), x.dtype)
+        target = out.reshape(how.images, how.group, how.each, how.positions)
+
+        def work(number: int, worker: int) -> None:
+            image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
+            count, at = tile.stop - tile.start, _places(how, tile)
+            columns = memory[worker, : count * depth].reshape(*whole, count, *placed.count[1:])
+            _gather(columns, source[image], how, split[-1], tile.start)
+            data = columns.reshape(how.group, how.read * how.taps, -1)
+            if how.group == 1:
+                np.matmul(matrices[0, some], data[0], out=target[image, 0, some, at])
+            else:
+                np.matmul(matrices, data, out=target[image, :, :, at])
+            if finish is not None:
+                finish(image, some, at)
+
+        shared_products(how.images * len(tiles), work, workers)
 
     return correlate
 
@@ -331,33 +384,7 @@ def _rows(how: Correlation, itemsize: int) -> int:
     rest = math.prod(how.placed.count[1:])
     row = how.channels * how.taps * rest * itemsize
     wide = min(_MORE * COLUMN_BYTES // row, -(-_NARROW // rest))
-    height = how.placed.count[0]
-    blocks = -(-height // min(max(1, COLUMN_BYTES // row, wide), height))
-    return -(-height // blocks)
-
-
-def _by_rows(how: Correlation, split: int, rows: int) -> Correlate:
-    placed = how.placed
-    rest = math.prod(placed.count[1:])
-    depth = how.channels * how.taps * rest
-    everything = slice(0, how.kernels)
-
-    def correlate(source: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
-        matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
-        memory = allocate((rows * depth,), source.dtype)
-        target = out.reshape(how.images, how.group, how.each, how.positions)
-        for image in range(how.images):
-            for first in range(0, placed.count[0], rows):
-                height = min(rows, placed.count[0] - first)
-                columns = memory[: height * depth].reshape(how.channels, *placed.kernel, height, *placed.count[1:])
-                _gather(columns, source[image], how, split, first)
-                places = slice(first * rest, (first + height) * rest)
-                data = columns.reshape(how.group, how.read * how.taps, -1)
-                np.matmul(matrices, data, out=target[image, :, :, places])
-                if finish is not None:
-                    finish(image, everything, places)
-
-    return correlate
+    return max(1, COLUMN_BYTES // row, wide)
 
 
 def _gather(columns: Array, source: Array, how: Correlation, split: int, first: int) -> None:
@@ -422,17 +449,30 @@ def _zeros(how: Correlation) -> Correlate:
     return correlate
 
 
-def directly(how: Correlation, _itemsize: int) -> Correlate:
-    """One product for each group and image."""
-    everything = slice(0, how.kernels), slice(0, how.positions)
+DIRECT_BYTES: Final = 1 << 20
+"""About how many bytes of the result are computed at a time where something is done with them."""
+
+
+def directly(how: Correlation, itemsize: int) -> Correlate:
+    """One product for each group and image, or a few."""
+    rest = math.prod(how.placed.count[1:])
+    workers, tiles, _ = _tiles(how, max(1, DIRECT_BYTES // (how.kernels * rest * itemsize), -(-_NARROW // rest)), True)
 
     def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
         matrices = kernels.reshape(how.group, how.each, how.read)
         data = x.reshape(how.images, how.group, how.read, how.positions)
         target = out.reshape(how.images, how.group, how.each, how.positions)
-        for image in range(how.images):
-            np.matmul(matrices, data[image], out=target[image])
+
+        def work(number: int, _worker: int) -> None:
+            image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
+            at = _places(how, tile)
+            if how.group == 1:
+                np.matmul(matrices[0, some], data[image, 0, :, at], out=target[image, 0, some, at])
+            else:
+                np.matmul(matrices, data[image, :, :, at], out=target[image, :, :, at])
             if finish is not None:
-                finish(image, *everything)
+                finish(image, some, at)
+
+        shared_products(how.images * len(tiles), work, workers)
 
     return correlate

@@ -8,6 +8,7 @@ import numpy as np
 
 from .functions import DOUBLE, SINGLE, DType, is_integer, summing
 from .kernel import Allocate, Array
+from .workers import cuts, product_parts, shared_products
 
 
 def for_blas(x: Array) -> Array:
@@ -39,12 +40,32 @@ def product(a: Array, b: Array, allocate: Allocate) -> Array:
     out = allocate(product_shape(a.shape, b.shape), kind)
     if b.ndim == 2 and a.ndim >= 2 and (a.ndim == 2 or a.flags.c_contiguous) and 0 not in out.shape and a.shape[-1]:
         rows = a.reshape(-1, a.shape[-1])  # one product instead of one for each matrix of a
-        np.matmul(rows, b, out=out.reshape(rows.shape[0], b.shape[1]))
+        _multiply(rows, b, out.reshape(rows.shape[0], b.shape[1]))
     else:
         np.matmul(a, b, out=out)
     if a.shape[-1]:
         _sign_zeros(out, a, b)
     return widened(out, dtype)
+
+
+READ_TERMS: Final = 4
+"""The multiplications for which there is time while an element is read from memory."""
+
+
+def _multiply(a: Array, b: Array, out: Array) -> None:
+    """The product of two matrices, whose greater factor is cut into parts for several threads."""
+    workers = product_parts(a.size * b.shape[1] + READ_TERMS * (a.size + b.size))
+    of_rows = a.shape[0] > b.shape[1]
+    pieces = cuts(a.shape[0] if of_rows else b.shape[1], workers)
+
+    def work(number: int, _worker: int) -> None:
+        piece = pieces[number]
+        if of_rows:
+            np.matmul(a[piece], b, out=out[piece])
+        else:
+            np.matmul(a, b[:, piece], out=out[:, piece])
+
+    shared_products(len(pieces), work, workers)
 
 
 FIRST_TERMS: Final = 8

@@ -35,7 +35,7 @@ from .partition import Partitioning
 from .preparation import compiled_main
 from .provider import ExecutionProvider, RunOptions
 from .providers import chosen_providers
-from .workers import for_rows
+from .workers import for_rows, with_one_thread_of_blas
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -152,7 +152,7 @@ class Session:
         for provider in self._providers:
             provider.on_run_start(run_options)
         try:
-            with for_rows():
+            with for_rows(), with_one_thread_of_blas():
                 self._run(variant, key, pool, slots)
         finally:
             for provider in self._providers:

@@ -1,12 +1,19 @@
 """Threads that share the work of one kernel: NumPy and BLAS let others run while they compute.
 
-There are as many as SONNX_THREADS says, or else OMP_NUM_THREADS, or else processors. They share copies and elementwise
-steps on much data; products of matrices are shared by the threads that BLAS has of its own, as many as its variables
-say (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS): those start in a microsecond or two, Python's in thirty.
+There are as many as SONNX_THREADS says, or else OMP_NUM_THREADS, or else processors. They share copies, elementwise
+steps and products of matrices on much data.
+
+BLAS has threads too, as many as its variables say (OPENBLAS_NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS). They start
+in a microsecond or two, Python's in thirty. But what is done before and after a product is not theirs, and they wait
+for each other, and for the next product, without sleeping: beside other work on the machine a small product takes a
+hundred times as long. So OpenBLAS is held to one thread while a session runs, for the whole process, and each of our
+threads asks for a part of a great product; but for recurrent layers, which wait for thousands of products one after the
+other. Where NumPy has another BLAS, that one's threads share products.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -20,6 +27,8 @@ import numpy as np
 _BUFFER: Final = 1024
 _BYTES: Final = 2 << 20
 """Bytes of elementwise work that are worth a thread."""
+_TERMS: Final = 4 << 20
+"""Multiplications in products of matrices that are worth a thread."""
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
@@ -112,9 +121,12 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_WORKERS.begin)
 
 
-def shared(parts: int, work: Work) -> None:
-    """Does `parts` parts of some work, in any order, several at a time. Raises what one of them raises."""
-    helpers = min(THREADS, parts) - 1
+def shared(parts: int, work: Work, workers: int | None = None) -> None:
+    """Does `parts` parts of some work, in any order, several at a time. Raises what one of them raises.
+
+    workers: how many there are at most, if that is less than the threads.
+    """
+    helpers = min(THREADS if workers is None else workers, parts) - 1
     if helpers <= 0:
         alone(parts, work)
         return
@@ -122,6 +134,99 @@ def shared(parts: int, work: Work) -> None:
     _WORKERS.ask(job, helpers)
     job.help(0)
     job.wait()
+
+
+# ---- Products of matrices ---------------------------------------------------------------------
+
+
+class _Blas:
+    """The threads of the OpenBLAS that NumPy brings, or was built with."""
+
+    def __init__(self) -> None:
+        self.functions = _openblas()
+        self.begin()
+
+    def begin(self) -> None:
+        """Forgets all who hold it."""
+        self.lock, self.users, self.before = Lock(), 0, 0
+
+    def forked(self) -> None:
+        """As before those held it that a forked process lacks."""
+        if self.functions is not None and self.users:
+            self.functions[1](self.before)
+        self.begin()
+
+
+def _openblas() -> tuple[Callable[[], int], Callable[[int], object]] | None:
+    """The functions of OpenBLAS that give and set the number of its threads; None where NumPy has another BLAS."""
+    try:  # the module that is linked to BLAS: a symbol is looked up in the libraries of a module too
+        library = ctypes.PyDLL(np.linalg._umath_linalg.__file__)
+    except (AttributeError, OSError):
+        return None
+    for name in ("scipy_openblas_{}_num_threads64_", "scipy_openblas_{}_num_threads", "openblas_{}_num_threads"):
+        try:
+            get, set_to = (getattr(library, name.format(verb)) for verb in ("get", "set"))
+        except AttributeError:
+            continue
+        set_to.restype = None
+        return get, set_to
+    return None
+
+
+_BLAS: Final = _Blas()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_BLAS.forked)
+
+
+@contextmanager
+def with_one_thread_of_blas() -> Iterator[None]:
+    """OpenBLAS computes alone until all who want that have ended."""
+    if _BLAS.functions is None:
+        yield
+        return
+    get, set_to = _BLAS.functions
+    with _BLAS.lock:
+        if not _BLAS.users:
+            _BLAS.before = get()
+            set_to(1)
+        _BLAS.users += 1
+    try:
+        yield
+    finally:
+        with _BLAS.lock:
+            _BLAS.users -= 1
+            if not _BLAS.users:
+                set_to(_BLAS.before)
+
+
+@contextmanager
+def with_threads_of_blas() -> Iterator[None]:
+    """OpenBLAS has its threads again, inside of `with_one_thread_of_blas`."""
+    if _BLAS.functions is None or not _BLAS.users:
+        yield
+        return
+    _, set_to = _BLAS.functions
+    set_to(_BLAS.before)
+    try:
+        yield
+    finally:
+        with _BLAS.lock:
+            if _BLAS.users:
+                set_to(1)
+
+
+def product_parts(terms: int) -> int:
+    """Into how many parts work with so many multiplications in products of matrices is cut at least."""
+    return min(THREADS, max(1, terms // _TERMS)) if _BLAS.functions is not None else 1
+
+
+def shared_products(parts: int, work: Work, workers: int) -> None:
+    """As `shared`, for work that multiplies matrices."""
+    if workers == 1:
+        alone(parts, work)
+        return
+    with with_one_thread_of_blas():
+        shared(parts, work, workers)
 
 
 def alone(parts: int, work: Work) -> None:

@@ -14,6 +14,7 @@ from ..functions import DType, scalar, summing, through_double
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import widened
 from ..reading import asked, integer, number, numbers, optional, require, tensor, text, texts
+from ..workers import with_threads_of_blas
 from .activation import sigmoid, softplus, softsign
 
 Activation = Callable[[Array], Array]
@@ -226,13 +227,14 @@ def run(how: Layer, given: Sequences, q: int, bias: Array | None, states: tuple[
     if bias is not None:
         np.add(products, bias, out=products)
     hidden_states = np.empty((steps, batch, hidden), given.dtype)
-    for t in range(steps):
-        new = step(products[t], states)
-        if given.lengths is not None:
-            runs = (t < given.lengths)[:, None]
-            new = tuple(np.where(runs, a, b) for a, b in zip(new, states, strict=True))
-        states = new
-        hidden_states[t] = states[0]
+    with with_threads_of_blas():
+        for t in range(steps):
+            new = step(products[t], states)
+            if given.lengths is not None:
+                runs = (t < given.lengths)[:, None]
+                new = tuple(np.where(runs, a, b) for a, b in zip(new, states, strict=True))
+            states = new
+            hidden_states[t] = states[0]
     if order is not None:
         hidden_states = hidden_states[order]
     if given.lengths is not None:

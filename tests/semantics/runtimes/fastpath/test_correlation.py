@@ -43,10 +43,10 @@ CASES = [
 ]
 
 
-def _in_turns(count: int, work: workers.Work) -> None:
+def _in_turns(count: int, work: workers.Work, most: int = 3) -> None:
     """As `shared`, each part by the next worker; the last parts first."""
     for part in reversed(range(count)):
-        work(part, part % min(3, count))
+        work(part, part % min(most, count))
 
 
 @pytest.fixture(params=["alone", "in small parts", "by three threads", "by three workers in turns"])
@@ -54,14 +54,16 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
     if request.param != "alone":
         monkeypatch.setattr(correlation, "COLUMN_BYTES", 300)
         monkeypatch.setattr(correlation, "CHANNEL_BYTES", 300)
-        for name, value in {"ROW_BYTES": 300, "_LEAST_ROWS": 2, "ROW_TERMS": 1}.items():
+        for name, value in {"ROW_BYTES": 300, "TAP_BYTES": 300, "DIRECT_BYTES": 300, "_LEAST_ROWS": 2, "_NARROW": 1,
+                            "ROW_TERMS": 1}.items():  # fmt: skip
             monkeypatch.setattr(correlation, name, value)
     if "three" in request.param:
-        for name, value in {"THREADS": 3, "_BYTES": 1}.items():
+        for name, value in {"THREADS": 3, "_BYTES": 1, "_TERMS": 1}.items():
             monkeypatch.setattr(workers, name, value)
     if "in turns" in request.param:
         for module in (workers, correlation):
             monkeypatch.setattr(module, "shared", _in_turns)
+        monkeypatch.setattr(correlation, "shared_products", _in_turns)
 
 
 @pytest.mark.usefixtures("parts")

@@ -103,3 +103,61 @@ def test_the_settings_of_numpy_are_as_before_afterwards() -> None:
     with workers.for_rows():
         assert np.getbufsize() != before[0]
     assert (np.getbufsize(), np.geterr()) == before
+
+
+# ---- BLAS -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def threads_of_blas(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """An OpenBLAS that counts its threads: the last number is that now."""
+    numbers = [8]
+    monkeypatch.setattr(workers._BLAS, "functions", (lambda: numbers[-1], numbers.append))
+    return numbers
+
+
+def test_openblas_is_held_to_one_thread_until_the_last_who_wants_that_has_ended(threads_of_blas: list[int]) -> None:
+    first, second = workers.with_one_thread_of_blas(), workers.with_one_thread_of_blas()
+    first.__enter__()
+    second.__enter__()
+    with workers.with_threads_of_blas():
+        assert threads_of_blas == [8, 1, 8]
+    first.__exit__(None, None, None)
+    assert threads_of_blas == [8, 1, 8, 1]
+    second.__exit__(None, None, None)
+    assert threads_of_blas == [8, 1, 8, 1, 8]
+    with workers.with_threads_of_blas():
+        assert len(threads_of_blas) == 5
+
+
+def test_an_error_in_a_product_gives_openblas_its_threads_back(threads_of_blas: list[int]) -> None:
+    with pytest.raises(ZeroDivisionError):
+        workers.shared_products(5, lambda part, _: 1 // part, 2)
+    assert threads_of_blas == [8, 1, 8]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_is_forked_during_a_run_has_the_threads_of_before(threads_of_blas: list[int]) -> None:
+    with workers.with_one_thread_of_blas():
+        child = os.fork()
+        if not child:
+            os._exit(0 if threads_of_blas[-1] == 8 and not workers._BLAS.users else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_products_are_shared_where_openblas_obeys_and_they_are_great(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers._BLAS, "functions", (lambda: 1, lambda _: None))
+    assert [workers.product_parts(k * workers._TERMS) for k in (0, 1, 2, 9)] == [1, 1, 2, 3]
+    monkeypatch.setattr(workers._BLAS, "functions", None)
+    assert workers.product_parts(9 * workers._TERMS) == 1
+
+
+def test_the_openblas_of_numpy_gives_and_takes_the_number_of_its_threads() -> None:
+    if workers._BLAS.functions is None:
+        pytest.skip("NumPy has another BLAS")
+    get, _ = workers._BLAS.functions
+    before = get()
+    with workers.with_one_thread_of_blas():
+        assert get() == 1
+    assert get() == before
