@@ -32,6 +32,7 @@ from .vectors import (
     paused,
     power_of_two,
     row_applied,
+    row_copied,
     row_with_row,
     row_with_scalar,
     seen,
@@ -153,7 +154,7 @@ def _plane(
                     goals[at + j] = beyond
                 begin = y * width + low * t + b - left
                 if t == 1:
-                    copied(source + 4 * begin, goal + 4 * (at + low), 4 * (past - low))
+                    row_copied(source + 4 * begin, goal + 4 * (at + low), past - low)
                 elif t == 2:
                     thinned(source + 4 * begin, goal + 4 * (at + low), past - low)
                 else:
@@ -264,7 +265,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
             while k < n:
                 length = min(width - x, n - k)
                 if length > 0:
-                    copied(sums + 4 * k, goal + 4 * at, 4 * length)
+                    row_copied(sums + 4 * k, goal + 4 * at, length)
                     at += length
                 k += wide - x
                 x = 0
@@ -372,7 +373,7 @@ def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
         combined(function, scratch, offsets, words[w + _POOL.taps], results, (rows - 1) * wide + columns)
         out = goal + 4 * plane * rows * columns
         for i in range(rows):
-            copied(results + 4 * i * wide, out + 4 * i * columns, 4 * columns)
+            row_copied(results + 4 * i * wide, out + 4 * i * columns, columns)
         if mean:
             row_with_row(DIVIDE, out, counts, out, rows * columns)
 

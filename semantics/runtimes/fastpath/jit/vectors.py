@@ -67,6 +67,18 @@ def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(of, [of] * 3), name), [a, b, c])
 
 
+_AHEAD: Final = 1024
+"""How far ahead of the kernels that are read now others are fetched, in floats."""
+
+
+def _prefetched(builder: Any, address: Any) -> None:
+    """Has what lies at an address brought near, if it is memory at all."""
+    place = _pointer(builder, address, ir.IntType(8))
+    form = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
+    function = cgutils.get_or_insert_function(builder.module, form, "llvm.prefetch.p0")
+    builder.call(function, [place, ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+
+
 def _negative_zero(of: Any) -> Any:
     """What a sum starts with: added to a first term it leaves that as it is, also where it is a zero."""
     zero = ir.Constant(FLOAT, -0.0)
@@ -101,6 +113,7 @@ def block_product(rows: int, vectors: int) -> Any:
         ]
         start = builder.mul(term, _integer(rows))
         fresh = []
+        _prefetched(builder, builder.add(a, builder.mul(builder.add(start, _integer(_AHEAD)), _integer(4))))
         for r in range(rows):
             factor = _splat(builder, builder.load(builder.gep(left, [builder.add(start, _integer(r))])), vector)
             fresh += [_fma(builder, factor, columns[v], sums[r * vectors + v]) for v in range(vectors)]
@@ -204,6 +217,9 @@ def _summed(term: Callable[[Any, Sequence[Any], Any], Any], operands: int) -> An
                     for p in pointers
                 ]
                 builder.store(term(builder, loaded, builder.load(total)), total)
+                if operands > 1:
+                    far = builder.ptrtoint(builder.gep(pointers[0], [builder.add(place, _integer(_AHEAD))]), I64)
+                    _prefetched(builder, far)
         rest = cgutils.alloca_once_value(builder, _negative_zero(FLOAT))
         with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
             loaded = [builder.load(builder.gep(p, [at])) for p in pointers]
@@ -338,6 +354,12 @@ def _changed(builder: Any, values: Sequence[Any]) -> None:
         limits = [builder.sub(rest, _integer(k * LANES)) for k in range(unroll)]
         ends = [_splat(builder, it, ir.VectorType(I64, LANES)) for it in limits]
         block(whole, [builder.icmp_signed("<", lanes, it) for it in ends])
+
+
+def _first_lanes(builder: Any, count: Any) -> Any:
+    """The mask of the first lanes of a vector, as many as that."""
+    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
+    return builder.icmp_signed("<", lanes, _splat(builder, count, ir.VectorType(I64, LANES)))
 
 
 def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
@@ -531,22 +553,54 @@ def _thinned(builder: Any, values: Sequence[Any]) -> None:
     source, goal, count = values
     vector = _vector()
     taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
-    less = builder.sub(count, _integer(1))  # the last element of the last pair is not read
-    whole = builder.mul(builder.sdiv(less, _integer(LANES)), _integer(LANES))
+    whole = builder.mul(builder.sdiv(builder.sub(count, _integer(1)), _integer(LANES)), _integer(LANES))
     even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
-    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+
+    def places(at: Any) -> list[Any]:
         first = builder.mul(at, _integer(2))
-        places = (first, builder.add(first, _integer(LANES)))
-        pair = [builder.load(builder.bitcast(builder.gep(taken, [it]), vector.as_pointer()), align=4) for it in places]
-        builder.store(
-            builder.shuffle_vector(*pair, even), builder.bitcast(builder.gep(put, [at]), vector.as_pointer()), align=4
-        )
-    with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
-        builder.store(builder.load(builder.gep(taken, [builder.mul(at, _integer(2))])), builder.gep(put, [at]))
+        pair = (builder.gep(taken, [first]), builder.gep(taken, [builder.add(first, _integer(LANES))]))
+        return [builder.bitcast(it, vector.as_pointer()) for it in (*pair, builder.gep(put, [at]))]
+
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        low, high, into = places(at)
+        loaded = [builder.load(it, align=4) for it in (low, high)]
+        builder.store(builder.shuffle_vector(*loaded, even), into, align=4)
+    # The last element of the last pair is not read.
+    low, high, into = places(whole)
+    rest = builder.sub(count, whole)
+    read = builder.sub(builder.mul(rest, _integer(2)), _integer(1))
+    loaded = [
+        _masked(builder, "load", vector, it, _first_lanes(builder, left))
+        for it, left in ((low, read), (high, builder.sub(read, _integer(LANES))))
+    ]
+    _masked(builder, "store", vector, into, _first_lanes(builder, rest), builder.shuffle_vector(*loaded, even))
 
 
 thinned: Final = intrinsic(_function(types.void, 3, _thinned))
 """thinned(source, goal, count): copies every second float."""
+
+
+def _row_copied(builder: Any, values: Sequence[Any]) -> None:
+    source, goal, count = values
+    vector = _vector()
+    taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
+    whole = builder.mul(builder.sdiv(count, _integer(LANES)), _integer(LANES))
+
+    def places(at: Any) -> list[Any]:
+        return [builder.bitcast(builder.gep(it, [at]), vector.as_pointer()) for it in (taken, put)]
+
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        low, into = places(at)
+        builder.store(builder.load(low, align=4), into, align=4)
+    rest = builder.sub(count, whole)
+    with builder.if_then(builder.icmp_signed(">", rest, _integer(0))):
+        low, into = places(whole)
+        mask = _first_lanes(builder, rest)
+        _masked(builder, "store", vector, into, mask, _masked(builder, "load", vector, low, mask))
+
+
+row_copied: Final = intrinsic(_function(types.void, 3, _row_copied))
+"""row_copied(source, goal, count): copies floats; for rows that are too short to call a function for each."""
 
 
 def _copied(builder: Any, values: Sequence[Any]) -> None:
