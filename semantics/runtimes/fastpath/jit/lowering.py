@@ -368,16 +368,23 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
     planes = math.prod(shape[:2])
     parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
     (s, t), (rows, columns) = placed.strides, placed.count
-    high, wide = (max(-(-p // s), (o - 1) + -(-e // s)) for p, s, o, e in zip(
-        placed.padded, placed.strides, placed.count, placed.extent, strict=True
-    ))  # fmt: skip
-    taps = _taps(placed, high, wide)
-    listing.scratch = max(listing.scratch, BYTES * (s * t + 1) * high * wide + 2 * SLACK)
+    split, pace = (1, t) if t <= 2 else (t, 1)
+    high, wide = (
+        max(size, padded, (count - 1) * step + extent)
+        for size, padded, count, step, extent in zip(
+            placed.data, placed.padded, placed.count, placed.strides, placed.extent, strict=True
+        )
+    )
+    wide = -(-wide // split)
+    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
+    taps = (down * wide)[:, None] + across % split * high * wide + across // split
+    listing.scratch = max(listing.scratch, BYTES * (split * high * wide + 4 * LANES) + SLACK)
     listing.add(
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
         offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
-        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high,
-        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0, planes_each=each,
+        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_wide=split, high=high,
+        wide=wide, down=s, pace=pace, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0,
+        planes_each=each,
     )  # fmt: skip
 
 

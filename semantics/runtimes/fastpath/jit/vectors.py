@@ -261,8 +261,8 @@ def _most(builder: Any, x: Any, bound: Any) -> Any:
 
 
 def _greatest(builder: Any, x: Any, y: Any) -> Any:
-    better = builder.or_(builder.fcmp_ordered(">", y, x), builder.fcmp_unordered("uno", y, y))
-    return builder.select(better, y, x)
+    greater = builder.select(builder.fcmp_ordered(">", y, x), y, x)  # one instruction
+    return builder.select(builder.fcmp_unordered("uno", y, y), y, greater)
 
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST, AT_MOST, GREATEST = range(9)
@@ -382,38 +382,51 @@ operands, which are numbers. `out` may be x."""
 
 
 def _combined(builder: Any, values: Sequence[Any]) -> None:
-    function, source, offsets, taps, goal, count = values
-    vector, unroll = _vector(), 2
+    function, source, offsets, taps, goal, count, pace = values
+    vector = _vector()
     steps = _pointer(builder, offsets, I64)
     least = ir.Constant(vector, [ir.Constant(FLOAT, -math.inf)] * LANES)
+    even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
+    whole = builder.mul(builder.sdiv(count, _integer(LANES)), _integer(LANES))
+    rest = builder.sub(count, whole)
+    mask = _first_lanes(builder, rest)
     end = builder.append_basic_block("end")
-    switch = builder.switch(function, end)
+    switch = builder.switch(builder.add(builder.mul(function, _integer(2)), builder.sub(pace, _integer(1))), end)
     for code, begin in ((ADD, _negative_zero(vector)), (GREATEST, least)):
-        block = builder.append_basic_block(f"function{code}")
-        switch.add_case(_integer(code), block)
-        builder.position_at_end(block)
-        results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
-        with cgutils.for_range_slice(builder, _integer(0), count, _integer(LANES * unroll), I64) as (at, _):
-            for result in results:
+        for far in (1, 2):
+            block = builder.append_basic_block(f"function{code}")
+            switch.add_case(_integer(2 * code + far - 1), block)
+            builder.position_at_end(block)
+            result = cgutils.alloca_once(builder, vector)
+
+            def over_taps(at: Any, result: Any = result, begin: Any = begin, code: int = code, far: int = far) -> Any:
                 builder.store(begin, result)
-            place = builder.mul(at, _integer(4))
-            with cgutils.for_range(builder, taps, intp=I64) as loop:
-                start = builder.add(builder.add(source, place), builder.load(builder.gep(steps, [loop.index])))
-                for k, result in enumerate(results):
-                    element = _pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector)
-                    new = _BODIES[code](builder, builder.load(result), builder.load(element, align=4))
-                    builder.store(new, result)
-            for k, result in enumerate(results):
-                into = builder.add(builder.add(goal, place), _integer(4 * k * LANES))
-                builder.store(builder.load(result), _pointer(builder, into, vector), align=4)
-        builder.branch(end)
+                place = builder.add(source, builder.mul(at, _integer(4 * far)))
+                with cgutils.for_range(builder, taps, intp=I64) as loop:
+                    start = builder.add(place, builder.load(builder.gep(steps, [loop.index])))
+                    pieces = [
+                        builder.load(_pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector), align=4)
+                        for k in range(far)
+                    ]
+                    element = pieces[0] if far == 1 else builder.shuffle_vector(*pieces, even)
+                    builder.store(_BODIES[code](builder, builder.load(result), element), result)
+                into = _pointer(builder, builder.add(goal, builder.mul(at, _integer(4))), vector)
+                return into, builder.load(result)
+
+            with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+                into, made = over_taps(at)
+                builder.store(made, into, align=4)
+            with builder.if_then(builder.icmp_signed(">", rest, _integer(0))):
+                into, made = over_taps(whole)
+                _masked(builder, "store", vector, into, mask, made)
+            builder.branch(end)
     builder.position_at_end(end)
 
 
-combined: Final = intrinsic(_function(types.void, 6, _combined))
-"""combined(function, source, offsets, taps, goal, count): for each k < count the sum (ADD), or the first of the
-greatest (GREATEST), of the floats k behind the bytes offsets[0], offsets[1] ... of the source, in this order. Up to two
-vectors more are read and written."""
+combined: Final = intrinsic(_function(types.void, 7, _combined))
+"""combined(function, source, offsets, taps, goal, count, pace): for each k < count the sum (ADD), or the first of the
+greatest (GREATEST), of the floats k * pace behind the bytes offsets[0], offsets[1] ... of the source, in this order.
+pace: 1 or 2. Up to `pace` vectors more are read."""
 
 
 # ---- Functions that are computed in double and rounded once ---------------------------------------
