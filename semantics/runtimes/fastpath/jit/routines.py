@@ -27,6 +27,7 @@ from .vectors import (
     copied,
     counted,
     dot,
+    fetched,
     floats,
     integers,
     paused,
@@ -75,6 +76,8 @@ _single, _fours = block_product(1, 1), block_product(1, 4)
 _TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
+_SOON: Final = 512
+"""How many floats before they are written their memory is fetched."""
 _ENDED: Final = operations.ENDED
 _UNITS: Final = operations.UNITS
 _PATIENCE: Final = 2000
@@ -248,10 +251,13 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
                 kernels + 4 * (padded * first + low * k), source, offsets + 8 * first, k, scratch, pitch, n,
                 high - low, family, first == 0,
             )  # fmt: skip
+        ahead = 1 + _SOON // n
         for m in range(low, high):
             channel = g * each + m
             row = (image * groups * each + channel) * positions
             sums = scratch + (m - low) * pitch
+            if m + ahead < each:
+                fetched(goal + 4 * (row + ahead * positions + start), n)
             if wide == width:
                 at = row + start
                 mark = start if words[w + _CONVOLUTION.by_rows] else channel

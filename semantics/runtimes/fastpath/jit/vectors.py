@@ -71,12 +71,12 @@ _AHEAD: Final = 1024
 """How far ahead of the kernels that are read now others are fetched, in floats."""
 
 
-def _prefetched(builder: Any, address: Any) -> None:
+def _prefetched(builder: Any, address: Any, to_write: int = 0) -> None:
     """Has what lies at an address brought near, if it is memory at all."""
     place = _pointer(builder, address, ir.IntType(8))
     form = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
     function = cgutils.get_or_insert_function(builder.module, form, "llvm.prefetch.p0")
-    builder.call(function, [place, ir.Constant(I32, 0), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+    builder.call(function, [place, ir.Constant(I32, to_write), ir.Constant(I32, 3), ir.Constant(I32, 1)])
 
 
 def _negative_zero(of: Any) -> Any:
@@ -620,6 +620,16 @@ def _copied(builder: Any, values: Sequence[Any]) -> None:
     source, goal, size = values
     byte = ir.IntType(8)
     cgutils.raw_memcpy(builder, _pointer(builder, goal, byte), _pointer(builder, source, byte), size, 1)
+
+
+def _fetched(builder: Any, values: Sequence[Any]) -> None:
+    address, count = values
+    with cgutils.for_range_slice(builder, _integer(0), count, _integer(16), I64) as (at, _):
+        _prefetched(builder, builder.add(address, builder.mul(at, _integer(4))), 1)
+
+
+fetched: Final = intrinsic(_function(types.void, 2, _fetched))
+"""fetched(address, count): has floats brought near that are written soon."""
 
 
 copied: Final = intrinsic(_function(types.void, 3, _copied))
