@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
-from mmap import mmap
+from mmap import ACCESS_COPY, mmap
 from typing import Any
 
 import numpy as np
@@ -196,7 +196,7 @@ class Arena:
 
     def __init__(self, plan: ArenaPlan) -> None:
         self.plan = plan
-        memory = mmap(-1, plan.total) if plan.total else None
+        memory = mmap(-1, plan.total, access=ACCESS_COPY) if plan.total else None  # not shared with forks
         self._buffers: dict[int, int] = {}
         self.views = tuple(tuple(self._view(request, memory) for request in row) for row in plan.requests)
         self.expected = tuple(

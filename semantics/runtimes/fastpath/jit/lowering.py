@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -209,7 +210,7 @@ def _data(
         wide -= beside  # the zeros at the left of a row are those at the right of the one before
     plane = s * t * high * wide
     memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
-    parts, each = _each(images * channels, plane)
+    parts, each = _each(images * channels, 4 * plane)
     listing.add(
         operations.PAD, parts, source=listing.at(source), goal=At(memory), planes=images * channels, height=height,
         width=width, top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high, wide=wide,
@@ -233,6 +234,10 @@ _SUMS: Final = 96 << 10
 _DEPTH: Final = 288
 """Terms that are summed before the next rows are taken: their columns stay in the first cache."""
 _TALL: Final = 512
+_WHOLE: Final = 7
+"""Vectors of columns that are not cut."""
+_AGAIN: Final = 0.5
+"""The columns, in vectors, that are multiplied while the kernels are read once more."""
 _STEPS: Final = 4096
 """Steps of a recurrent layer that are listed one by one."""
 _FEW: Final = 3 * THREADS
@@ -244,29 +249,44 @@ def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At)
     each, terms, places, images, groups, family = (
         _integer(parameters, it) for it in ("each", "terms", "places", "images", "groups", "family")
     )
-    rows = -(-each // family) * family
-    bands = -(-rows // _TALL)
-    columns = 3 * LANES
-    panels = -(-places // columns)
     groups_each = 1
     if groups > 1:
         groups_each = max(1, min(-(-groups // _FEW), _PART * 4 // max(1, each * terms * places)))
     others = images * -(-groups // groups_each)
-    at_once = max(1, min(_SUMS // (-(-rows // bands) * columns), 10))
-    blocks = -(-panels // at_once)
-    if others * bands * blocks < _FEW and each * terms * places > _PART:
-        blocks = min(panels, -(-_FEW // (others * bands)))
-        if others * bands * blocks < _FEW:
-            bands = min(rows // family, -(-_FEW // (others * blocks)))
-    band = -(-rows // family // bands) * family
-    bands = -(-each // band)
-    block = -(-panels // blocks) * columns
-    blocks = -(-places // block)
+    large = others * each * terms * places > _PART
+    band, block = _cut(each, family, places, others, THREADS if large else 1)
+    bands, blocks = -(-each // band), -(-places // block)
     listing.scratch = max(listing.scratch, BYTES * (band + family) * (block + 5 * LANES))
     listing.add(
         operations.CONVOLUTION, others * bands * blocks, steps, **parameters, blocks=blocks, block=block, bands=bands,
         band=band, depth=depth_of(terms), groups_each=groups_each, count=len(steps),
     )  # fmt: skip
+
+
+@cache
+def _cut(each: int, family: int, places: int, others: int, threads: int) -> tuple[int, int]:
+    """Rows and columns of the parts of a product, such that threads end at about the same time.
+
+    A part has not more sums than are read again from near, and columns of few vectors are not cut, since each cut of
+    them has all kernels read once more.
+    """
+    columns = 3 * LANES
+    panels, units = -(-places // columns), -(-each // family)
+    vectors = -(-places // LANES)
+    best = (math.inf, 0, 0)
+    least = -(-units * family // _TALL)
+    for bands in range(least, max(least, min(units, 2 * threads)) + 1):
+        band = -(-units // bands)
+        heights = [min(band, units - k) for k in range(0, units, band)]
+        most = max(1, min(panels, _SUMS // (band * family * columns), 10))
+        for size in [most] if vectors <= _WHOLE else range(1, most + 1):
+            widths = [min(3 * size, vectors - k) + _AGAIN for k in range(0, vectors, 3 * size)]
+            ends = [0.0] * threads
+            for height in heights * min(others, threads):
+                for width in widths:
+                    ends[ends.index(min(ends))] += height * width
+            best = min(best, (max(ends), -band * family, -size * columns))
+    return -best[1], -best[2]
 
 
 def _integer(parameters: Mapping[str, int | At], name: str) -> int:
@@ -288,7 +308,9 @@ def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writ
     if len(merged) > 5 or (merged and merged[-1][1:] != [1, 1] and len(merged) > 4):
         raise UnfitError
     if not merged or (len(merged) == 1 and merged[0][1:] == [1, 1]):
-        merged = [[1, 0, 0], *merged]
+        size = merged[0][0] if merged else 1
+        parts = next(it for it in range(_FEW if size > _PART else 1, 0, -1) if size % it == 0)
+        merged = [[parts, size // parts, size // parts], [size // parts, 1, 1]]
     outer, *others = merged
     inner = [[1, 0, 0]] * (4 - len(others)) + others
     if not others:
@@ -368,16 +390,23 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
     planes = math.prod(shape[:2])
     parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
     (s, t), (rows, columns) = placed.strides, placed.count
-    high, wide = (max(-(-p // s), (o - 1) + -(-e // s)) for p, s, o, e in zip(
-        placed.padded, placed.strides, placed.count, placed.extent, strict=True
-    ))  # fmt: skip
-    taps = _taps(placed, high, wide)
-    listing.scratch = max(listing.scratch, BYTES * (s * t + 1) * high * wide + 2 * SLACK)
+    split, pace = (1, t) if t <= 2 else (t, 1)
+    high, wide = (
+        max(size, padded, (count - 1) * step + extent)
+        for size, padded, count, step, extent in zip(
+            placed.data, placed.padded, placed.count, placed.strides, placed.extent, strict=True
+        )
+    )
+    wide = -(-wide // split)
+    down, across = (np.arange(k) * far for k, far in zip(placed.kernel, placed.dilations, strict=True))
+    taps = (down * wide)[:, None] + across % split * high * wide + across // split
+    listing.scratch = max(listing.scratch, BYTES * (split * high * wide + 4 * LANES) + SLACK)
     listing.add(
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
         offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
-        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high,
-        wide=wide, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0, planes_each=each,
+        width=placed.data[1], top=placed.before[0], left=placed.before[1], split_wide=split, high=high,
+        wide=wide, down=s, pace=pace, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0,
+        planes_each=each,
     )  # fmt: skip
 
 
@@ -555,7 +584,7 @@ def _applied(function: int, tables: Array = _ZERO) -> Lower:
     def add(listing: Listing, node: Node, _site: Site) -> None:
         (source,), goal = _ends(node)
         size = math.prod(listing.shapes[goal])
-        parts, each = _each(-(-size // LANES), 16 * LANES)
+        parts, each = _each(-(-size // LANES), 32 * LANES)
         listing.add(
             operations.APPLY, parts, source=listing.at(source), goal=At(goal), function=function, tables=At(tables),
             size=size, size_each=each * LANES,
@@ -580,7 +609,7 @@ def _lstm(listing: Listing, node: Node, site: Site) -> None:
     sums = listing.temporary_memory(BYTES * rows)
     cells = [listing.temporary_memory(BYTES * units) for _ in range(2)]
     listing.scratch = max(listing.scratch, 3 * BYTES * operations.UNITS)
-    parts, each = _each(units, 64)
+    parts, each = _each(units, 160)
     for q in range(directions):
         added: list[Step] = []
         if isinstance(b, np.ndarray):

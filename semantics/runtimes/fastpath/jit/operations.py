@@ -22,7 +22,7 @@ FIELDS: Final[Mapping[int, str]] = {
     CONVOLUTION: "source* goal* kernels* offsets* images groups each terms places image_bytes group_bytes wide width "
     "positions blocks block bands band depth family groups_each by_rows count",
     DOTS: "source* kernels* goal* terms rows rows_each count",
-    POOL: "source* goal* counts* offsets* planes height width top left split_high split_wide high wide rows columns "
+    POOL: "source* goal* counts* offsets* planes height width top left split_wide high wide down pace rows columns "
     "taps mean planes_each",
     MEAN: "source* goal* planes places divisor* planes_each",
     LRN: "source* goal* images channels places size before factor* addend* exponent* places_each",

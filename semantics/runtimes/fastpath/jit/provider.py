@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from threading import Lock
@@ -25,7 +25,7 @@ from ..partition import kernel_name
 from ..registry import numpy_kernels
 from ..sites import check_types, prepared, site_of
 from ..workers import THREADS, alone, shared
-from .listing import Listed, Listing, address, finished
+from .listing import Listed, Listing, Returned, address, finished
 from .lowering import LOWER, UnfitError, convolved, elementwise, lower
 
 _KEPT: Final = 8
@@ -213,7 +213,7 @@ class Subgraph:
     parts: Sequence[Part]
     nodes: Sequence[Alone]
     graph: provider.GraphViewer
-    lists: dict[Key, tuple[tuple[Listed, tuple[tuple[int, ...], ...]] | None]] = field(default_factory=dict)
+    lists: dict[Key, tuple[tuple[Listed, Returned] | None]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
 
@@ -293,10 +293,8 @@ def _shape(value: Value | None) -> tuple[int, ...] | None:
     return value.shape if isinstance(value, np.ndarray) and value.dtype == SINGLE else None
 
 
-def _listed(
-    subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]
-) -> tuple[Listed, tuple[tuple[int, ...], ...]] | None:
-    """The operations for tensors of these shapes, and the shapes of the outputs; None where there are none."""
+def _listed(subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]) -> tuple[Listed, Returned] | None:
+    """The operations for tensors of these shapes, and memory of the outputs; None where there are none."""
     shapes = {t: shape for t, shape in found.items() if shape is not None}
     if len(shapes) < len(found):
         return None
@@ -318,14 +316,16 @@ def _listed(
         return None
     for constant in known.values():  # what is read again and again was packed
         forget_pages(constant)
-    return finished(listing), tuple(shapes[t] for t in subgraph.meta.outputs)
+    outputs = subgraph.meta.outputs
+    leaving = [subgraph.graph.is_output(t) for t in outputs]
+    return finished(listing), Returned([shapes[t] for t in outputs], leaving)
 
 
-def _run(listed: Listed, shapes: Iterable[tuple[int, ...]], inputs: Inputs, allocate: Allocate) -> Outputs:
+def _run(listed: Listed, returned: Returned, inputs: Inputs, allocate: Allocate) -> Outputs:
     from .loading import execute
 
     function = execute()
-    outputs = [allocate(shape, SINGLE) for shape in shapes]
+    outputs = returned.arrays(allocate)
     memory = allocate((listed.arena,), np.dtype(np.uint8))
     given = [np.ascontiguousarray(it) for it in inputs if isinstance(it, np.ndarray)]
     bases = np.array([0, *(address(it) for it in (memory, *given, *outputs))], np.int64)

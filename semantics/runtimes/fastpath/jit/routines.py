@@ -27,11 +27,13 @@ from .vectors import (
     copied,
     counted,
     dot,
+    fetched,
     floats,
     integers,
     paused,
     power_of_two,
     row_applied,
+    row_copied,
     row_with_row,
     row_with_scalar,
     seen,
@@ -74,6 +76,8 @@ _single, _fours = block_product(1, 1), block_product(1, 4)
 _TOGETHER: Final = operations.TOGETHER
 _BLOCK: Final = 1024
 """Elements of a row to which all steps of a chain are applied before the next ones."""
+_SOON: Final = 512
+"""How many floats before they are written their memory is fetched."""
 _ENDED: Final = operations.ENDED
 _UNITS: Final = operations.UNITS
 _PATIENCE: Final = 2000
@@ -153,7 +157,7 @@ def _plane(
                     goals[at + j] = beyond
                 begin = y * width + low * t + b - left
                 if t == 1:
-                    copied(source + 4 * begin, goal + 4 * (at + low), 4 * (past - low))
+                    row_copied(source + 4 * begin, goal + 4 * (at + low), past - low)
                 elif t == 2:
                     thinned(source + 4 * begin, goal + 4 * (at + low), past - low)
                 else:
@@ -247,10 +251,13 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
                 kernels + 4 * (padded * first + low * k), source, offsets + 8 * first, k, scratch, pitch, n,
                 high - low, family, first == 0,
             )  # fmt: skip
+        ahead = 1 + _SOON // n
         for m in range(low, high):
             channel = g * each + m
             row = (image * groups * each + channel) * positions
             sums = scratch + (m - low) * pitch
+            if m + ahead < each:
+                fetched(goal + 4 * (row + ahead * positions + start), n)
             if wide == width:
                 at = row + start
                 mark = start if words[w + _CONVOLUTION.by_rows] else channel
@@ -264,7 +271,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
             while k < n:
                 length = min(width - x, n - k)
                 if length > 0:
-                    copied(sums + 4 * k, goal + 4 * at, 4 * length)
+                    row_copied(sums + 4 * k, goal + 4 * at, length)
                     at += length
                 k += wide - x
                 x = 0
@@ -354,25 +361,33 @@ def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
 @native
 def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
     """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order; where
-    `mean` is 2, padding counts as 0.0."""
+    `mean` is 2, padding counts as 0.0.
+
+    Planes are laid between what counts for nothing, split where the stride along a row is above 2; those without
+    padding are read where they are, if as much as whole vectors read lies behind them.
+    """
     height, width = words[w + _POOL.height], words[w + _POOL.width]
-    s, t = words[w + _POOL.split_high], words[w + _POOL.split_wide]
-    high, wide = words[w + _POOL.high], words[w + _POOL.wide]
+    t, pace, planes = words[w + _POOL.split_wide], words[w + _POOL.pace], words[w + _POOL.planes]
+    high, wide, down = words[w + _POOL.high], words[w + _POOL.wide], words[w + _POOL.down]
     rows, columns, mean = words[w + _POOL.rows], words[w + _POOL.columns], words[w + _POOL.mean]
     source, goal = _address(words, bases, w + _POOL.source), _address(words, bases, w + _POOL.goal)
     counts, offsets = _address(words, bases, w + _POOL.counts), _address(words, bases, w + _POOL.offsets)
-    results = scratch + 4 * s * t * high * wide + SLACK
+    function = ADD if mean else GREATEST
+    size = 4 * height * width
+    plain = t == 1 and high == height and wide == width
     first = part * words[w + _POOL.planes_each]
-    for plane in range(first, min(first + words[w + _POOL.planes_each], words[w + _POOL.planes])):
-        _plane(
-            source + 4 * plane * height * width, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left],
-            s, t, high, wide, -0.0 if mean == 1 else 0.0 if mean else -math.inf,
-        )  # fmt: skip
-        function = ADD if mean else GREATEST
-        combined(function, scratch, offsets, words[w + _POOL.taps], results, (rows - 1) * wide + columns)
+    for plane in range(first, min(first + words[w + _POOL.planes_each], planes)):
+        data = source + plane * size
+        if not plain or (planes - 1 - plane) * size < 4 * 2 * pace * LANES:
+            _plane(
+                data, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left], 1, t, high, wide,
+                -0.0 if mean == 1 else 0.0 if mean else -math.inf,
+            )  # fmt: skip
+            data = scratch
         out = goal + 4 * plane * rows * columns
         for i in range(rows):
-            copied(results + 4 * i * wide, out + 4 * i * columns, 4 * columns)
+            below = data + 4 * i * down * wide
+            combined(function, below, offsets, words[w + _POOL.taps], out + 4 * i * columns, columns, pace)
         if mean:
             row_with_row(DIVIDE, out, counts, out, rows * columns)
 

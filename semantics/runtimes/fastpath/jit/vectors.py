@@ -67,6 +67,18 @@ def _fma(builder: Any, a: Any, b: Any, c: Any) -> Any:
     return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(of, [of] * 3), name), [a, b, c])
 
 
+_AHEAD: Final = 1024
+"""How far ahead of the kernels that are read now others are fetched, in floats."""
+
+
+def _prefetched(builder: Any, address: Any, to_write: int = 0) -> None:
+    """Has what lies at an address brought near, if it is memory at all."""
+    place = _pointer(builder, address, ir.IntType(8))
+    form = ir.FunctionType(ir.VoidType(), [place.type, I32, I32, I32])
+    function = cgutils.get_or_insert_function(builder.module, form, "llvm.prefetch.p0")
+    builder.call(function, [place, ir.Constant(I32, to_write), ir.Constant(I32, 3), ir.Constant(I32, 1)])
+
+
 def _negative_zero(of: Any) -> Any:
     """What a sum starts with: added to a first term it leaves that as it is, also where it is a zero."""
     zero = ir.Constant(FLOAT, -0.0)
@@ -101,6 +113,7 @@ def block_product(rows: int, vectors: int) -> Any:
         ]
         start = builder.mul(term, _integer(rows))
         fresh = []
+        _prefetched(builder, builder.add(a, builder.mul(builder.add(start, _integer(_AHEAD)), _integer(4))))
         for r in range(rows):
             factor = _splat(builder, builder.load(builder.gep(left, [builder.add(start, _integer(r))])), vector)
             fresh += [_fma(builder, factor, columns[v], sums[r * vectors + v]) for v in range(vectors)]
@@ -204,6 +217,9 @@ def _summed(term: Callable[[Any, Sequence[Any], Any], Any], operands: int) -> An
                     for p in pointers
                 ]
                 builder.store(term(builder, loaded, builder.load(total)), total)
+                if operands > 1:
+                    far = builder.ptrtoint(builder.gep(pointers[0], [builder.add(place, _integer(_AHEAD))]), I64)
+                    _prefetched(builder, far)
         rest = cgutils.alloca_once_value(builder, _negative_zero(FLOAT))
         with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
             loaded = [builder.load(builder.gep(p, [at])) for p in pointers]
@@ -245,8 +261,8 @@ def _most(builder: Any, x: Any, bound: Any) -> Any:
 
 
 def _greatest(builder: Any, x: Any, y: Any) -> Any:
-    better = builder.or_(builder.fcmp_ordered(">", y, x), builder.fcmp_unordered("uno", y, y))
-    return builder.select(better, y, x)
+    greater = builder.select(builder.fcmp_ordered(">", y, x), y, x)  # one instruction
+    return builder.select(builder.fcmp_unordered("uno", y, y), y, greater)
 
 
 ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST, AT_MOST, GREATEST = range(9)
@@ -340,6 +356,12 @@ def _changed(builder: Any, values: Sequence[Any]) -> None:
         block(whole, [builder.icmp_signed("<", lanes, it) for it in ends])
 
 
+def _first_lanes(builder: Any, count: Any) -> Any:
+    """The mask of the first lanes of a vector, as many as that."""
+    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
+    return builder.icmp_signed("<", lanes, _splat(builder, count, ir.VectorType(I64, LANES)))
+
+
 def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
     """Loads or stores the elements of a vector where the mask holds."""
     common = [place.type, I32, mask.type]
@@ -360,38 +382,51 @@ operands, which are numbers. `out` may be x."""
 
 
 def _combined(builder: Any, values: Sequence[Any]) -> None:
-    function, source, offsets, taps, goal, count = values
-    vector, unroll = _vector(), 2
+    function, source, offsets, taps, goal, count, pace = values
+    vector = _vector()
     steps = _pointer(builder, offsets, I64)
     least = ir.Constant(vector, [ir.Constant(FLOAT, -math.inf)] * LANES)
+    even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
+    whole = builder.mul(builder.sdiv(count, _integer(LANES)), _integer(LANES))
+    rest = builder.sub(count, whole)
+    mask = _first_lanes(builder, rest)
     end = builder.append_basic_block("end")
-    switch = builder.switch(function, end)
+    switch = builder.switch(builder.add(builder.mul(function, _integer(2)), builder.sub(pace, _integer(1))), end)
     for code, begin in ((ADD, _negative_zero(vector)), (GREATEST, least)):
-        block = builder.append_basic_block(f"function{code}")
-        switch.add_case(_integer(code), block)
-        builder.position_at_end(block)
-        results = [cgutils.alloca_once(builder, vector) for _ in range(unroll)]
-        with cgutils.for_range_slice(builder, _integer(0), count, _integer(LANES * unroll), I64) as (at, _):
-            for result in results:
+        for far in (1, 2):
+            block = builder.append_basic_block(f"function{code}")
+            switch.add_case(_integer(2 * code + far - 1), block)
+            builder.position_at_end(block)
+            result = cgutils.alloca_once(builder, vector)
+
+            def over_taps(at: Any, result: Any = result, begin: Any = begin, code: int = code, far: int = far) -> Any:
                 builder.store(begin, result)
-            place = builder.mul(at, _integer(4))
-            with cgutils.for_range(builder, taps, intp=I64) as loop:
-                start = builder.add(builder.add(source, place), builder.load(builder.gep(steps, [loop.index])))
-                for k, result in enumerate(results):
-                    element = _pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector)
-                    new = _BODIES[code](builder, builder.load(result), builder.load(element, align=4))
-                    builder.store(new, result)
-            for k, result in enumerate(results):
-                into = builder.add(builder.add(goal, place), _integer(4 * k * LANES))
-                builder.store(builder.load(result), _pointer(builder, into, vector), align=4)
-        builder.branch(end)
+                place = builder.add(source, builder.mul(at, _integer(4 * far)))
+                with cgutils.for_range(builder, taps, intp=I64) as loop:
+                    start = builder.add(place, builder.load(builder.gep(steps, [loop.index])))
+                    pieces = [
+                        builder.load(_pointer(builder, builder.add(start, _integer(4 * k * LANES)), vector), align=4)
+                        for k in range(far)
+                    ]
+                    element = pieces[0] if far == 1 else builder.shuffle_vector(*pieces, even)
+                    builder.store(_BODIES[code](builder, builder.load(result), element), result)
+                into = _pointer(builder, builder.add(goal, builder.mul(at, _integer(4))), vector)
+                return into, builder.load(result)
+
+            with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+                into, made = over_taps(at)
+                builder.store(made, into, align=4)
+            with builder.if_then(builder.icmp_signed(">", rest, _integer(0))):
+                into, made = over_taps(whole)
+                _masked(builder, "store", vector, into, mask, made)
+            builder.branch(end)
     builder.position_at_end(end)
 
 
-combined: Final = intrinsic(_function(types.void, 6, _combined))
-"""combined(function, source, offsets, taps, goal, count): for each k < count the sum (ADD), or the first of the
-greatest (GREATEST), of the floats k behind the bytes offsets[0], offsets[1] ... of the source, in this order. Up to two
-vectors more are read and written."""
+combined: Final = intrinsic(_function(types.void, 7, _combined))
+"""combined(function, source, offsets, taps, goal, count, pace): for each k < count the sum (ADD), or the first of the
+greatest (GREATEST), of the floats k * pace behind the bytes offsets[0], offsets[1] ... of the source, in this order.
+pace: 1 or 2. Up to `pace` vectors more are read."""
 
 
 # ---- Functions that are computed in double and rounded once ---------------------------------------
@@ -531,28 +566,70 @@ def _thinned(builder: Any, values: Sequence[Any]) -> None:
     source, goal, count = values
     vector = _vector()
     taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
-    less = builder.sub(count, _integer(1))  # the last element of the last pair is not read
-    whole = builder.mul(builder.sdiv(less, _integer(LANES)), _integer(LANES))
+    whole = builder.mul(builder.sdiv(builder.sub(count, _integer(1)), _integer(LANES)), _integer(LANES))
     even = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k) for k in range(LANES)])
-    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+
+    def places(at: Any) -> list[Any]:
         first = builder.mul(at, _integer(2))
-        places = (first, builder.add(first, _integer(LANES)))
-        pair = [builder.load(builder.bitcast(builder.gep(taken, [it]), vector.as_pointer()), align=4) for it in places]
-        builder.store(
-            builder.shuffle_vector(*pair, even), builder.bitcast(builder.gep(put, [at]), vector.as_pointer()), align=4
-        )
-    with cgutils.for_range_slice(builder, whole, count, _integer(1), I64) as (at, _):
-        builder.store(builder.load(builder.gep(taken, [builder.mul(at, _integer(2))])), builder.gep(put, [at]))
+        pair = (builder.gep(taken, [first]), builder.gep(taken, [builder.add(first, _integer(LANES))]))
+        return [builder.bitcast(it, vector.as_pointer()) for it in (*pair, builder.gep(put, [at]))]
+
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        low, high, into = places(at)
+        loaded = [builder.load(it, align=4) for it in (low, high)]
+        builder.store(builder.shuffle_vector(*loaded, even), into, align=4)
+    # The last element of the last pair is not read.
+    low, high, into = places(whole)
+    rest = builder.sub(count, whole)
+    read = builder.sub(builder.mul(rest, _integer(2)), _integer(1))
+    loaded = [
+        _masked(builder, "load", vector, it, _first_lanes(builder, left))
+        for it, left in ((low, read), (high, builder.sub(read, _integer(LANES))))
+    ]
+    _masked(builder, "store", vector, into, _first_lanes(builder, rest), builder.shuffle_vector(*loaded, even))
 
 
 thinned: Final = intrinsic(_function(types.void, 3, _thinned))
 """thinned(source, goal, count): copies every second float."""
 
 
+def _row_copied(builder: Any, values: Sequence[Any]) -> None:
+    source, goal, count = values
+    vector = _vector()
+    taken, put = _pointer(builder, source, FLOAT), _pointer(builder, goal, FLOAT)
+    whole = builder.mul(builder.sdiv(count, _integer(LANES)), _integer(LANES))
+
+    def places(at: Any) -> list[Any]:
+        return [builder.bitcast(builder.gep(it, [at]), vector.as_pointer()) for it in (taken, put)]
+
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        low, into = places(at)
+        builder.store(builder.load(low, align=4), into, align=4)
+    rest = builder.sub(count, whole)
+    with builder.if_then(builder.icmp_signed(">", rest, _integer(0))):
+        low, into = places(whole)
+        mask = _first_lanes(builder, rest)
+        _masked(builder, "store", vector, into, mask, _masked(builder, "load", vector, low, mask))
+
+
+row_copied: Final = intrinsic(_function(types.void, 3, _row_copied))
+"""row_copied(source, goal, count): copies floats; for rows that are too short to call a function for each."""
+
+
 def _copied(builder: Any, values: Sequence[Any]) -> None:
     source, goal, size = values
     byte = ir.IntType(8)
     cgutils.raw_memcpy(builder, _pointer(builder, goal, byte), _pointer(builder, source, byte), size, 1)
+
+
+def _fetched(builder: Any, values: Sequence[Any]) -> None:
+    address, count = values
+    with cgutils.for_range_slice(builder, _integer(0), count, _integer(16), I64) as (at, _):
+        _prefetched(builder, builder.add(address, builder.mul(at, _integer(4))), 1)
+
+
+fetched: Final = intrinsic(_function(types.void, 2, _fetched))
+"""fetched(address, count): has floats brought near that are written soon."""
 
 
 copied: Final = intrinsic(_function(types.void, 3, _copied))

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import random
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from machine_models import FLOAT, graph, node, stored
 from onnx import TensorProto
 from sonnx.semantics.runtimes.fastpath import Session
+from sonnx.semantics.runtimes.fastpath.arena import Arena, ArenaPlan, Request
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel
 from tables import table
 from toy_kernels import elementwise, provider
@@ -45,6 +48,22 @@ def test_what_a_caller_gets_or_gives_is_never_written_again() -> None:
         y[...] = 7
     assert all(map(np.array_equal, inputs, copies))
     assert made.run(["b"], {"x": inputs[0]})[0].tolist() == [[3.0, 5.0]]  # type: ignore[union-attr]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_writes_in_memory_of_its_own() -> None:
+    request = Request((4,), np.dtype(np.float32), 0)
+    arena = Arena(ArenaPlan(((request,),), ((0,),), ((frozenset({0}),),), (0,), 16))
+    ((view,),) = arena.expected
+    assert view is not None
+    view[...] = 1
+    child = os.fork()
+    if not child:
+        view[...] = 2
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert view.tolist() == [1, 1, 1, 1]
 
 
 def test_a_chain_works_in_one_buffer() -> None:

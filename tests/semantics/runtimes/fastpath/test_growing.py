@@ -20,9 +20,7 @@ def drawn(choose: Random) -> tuple[Program, list[tuple[int, int]]]:
     """A graph of up to 9 nodes that read what earlier ones write, and its edges."""
     count = choose.randint(2, 9)
     reads = [sorted(choose.sample(range(at), choose.randint(0, min(at, 2)))) for at in range(count)]
-    nodes = [
-        node("Sum", ["x", *(f"t{it}" for it in row)], [f"t{at}"], name=f"n{at}") for at, row in enumerate(reads)
-    ]
+    nodes = [node("Sum", ["x", *(f"t{it}" for it in row)], [f"t{at}"], name=f"n{at}") for at, row in enumerate(reads)]
     made = proto(graph(nodes, [value("x", shape=None)], [value(f"t{count - 1}", shape=None)]))
     return Program(load_proto(made)), [(it, at) for at, row in enumerate(reads) for it in row]
 
