@@ -155,10 +155,13 @@ def recorded(operators: Operators, functions: Functions) -> tuple[str, dict[str,
     return f"{definedness_line(judged)} ({every} for every rank)", judged
 
 
-def recorded_of(names: Iterable[str], operators: Operators, functions: Functions) -> dict[str, dict[int, str]]:
-    """The verdicts about the operators of these names."""
+def recorded_of(
+    names: Iterable[str], operators: Operators, functions: Functions, *, every: bool = False
+) -> dict[str, dict[int, str]]:
+    """The verdicts about the operators of these names. every: those alone that are shown for every rank."""
     asked = {name: operators[name] for name in names if name in operators}
-    return verdicts(read_records(TABLE.read_text("utf-8")), operators, functions, asked)
+    records = (it for it in read_records(TABLE.read_text("utf-8")) if it.ranks == EVERY or not every)
+    return verdicts(list(records), operators, functions, asked)
 
 
 def verdicts(

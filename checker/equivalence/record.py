@@ -114,9 +114,9 @@ def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
         if it.holds:
             known[it.rule] = {
                 "rule": it.rule, "claim": it.claim, "verdict": it.verdict, "strength": it.strength or "-",
-                "axes": str(it.most), "lists": str(listed) if it.cut else "any", "types": it.types or "-",
-                "cases": str(it.instances), "seconds": f"{it.seconds:.1f}", "digest": digest(text.rules[it.rule]),
-                "cut": ", ".join(it.cut),
+                "axes": "any" if it.every else str(it.most), "lists": str(listed) if it.cut else "any",
+                "types": it.types or "-", "cases": str(it.instances), "seconds": f"{it.seconds:.1f}",
+                "digest": digest(text.rules[it.rule]), "cut": ", ".join(it.cut),
             }  # fmt: skip
     written = (it for _, it in sorted(known.items()))
     lines = ["\t".join(COLUMNS), *("\t".join(it[key] for key in COLUMNS).rstrip("\t") for it in written)]
@@ -133,9 +133,10 @@ def write_texts(path: Path = PATH) -> None:
 
 HEAD = """\
 # What is shown of the rewrites of part 7; written by `sonnx prove --transforms --record`, a row for each rule that is
-# what it claims. axes: for tensors of at most so many axes. lists: the greatest length of lists that was tried, where
-# lists were cut. types: any, or one by one. cases: that were told apart. digest: of all text that the row rests on.
-# cut: of which lists longer ones were not tried: sizes of ports by name, attributes in words.
+# what it claims. axes: for tensors of at most so many axes, or of any number of them. lists: the greatest length of
+# lists that was tried, where lists were cut. types: any, or one by one. cases: that were told apart. seconds: of the
+# processor. digest: of all text that the row rests on. cut: of which lists longer ones were not tried: sizes of ports
+# by name, attributes in words.
 """
 HEAD_OF_TEXTS = """\
 # Of which text each row of proved.tsv is, written with it. digest: that of the row. text: of the declarations as they

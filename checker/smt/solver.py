@@ -148,7 +148,9 @@ class Session:
         its `(check-sat)`.
         """
         _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
-        _tell(self._context, text)
+        read = _tell(self._context, text)
+        if read == "unknown":  # a limit was reached before all of the text was read
+            return Checked(read, (), "a limit was reached while the question was read")
         return self.again(values, model=model, under=under)
 
     def again(self, values: Sequence[str] = (), *, model: bool = False, under: str = "") -> Checked:
@@ -247,7 +249,7 @@ def _tell(context: z3.Context, text: str) -> str:
     except z3.Z3Exception as problem:
         told = problem.args[0]
         printed = told.decode("utf-8", "replace") if isinstance(told, bytes) else str(told)
-    if "canceled" in printed:
+    if "canceled" in printed or "resource limit exceeded" in printed:
         return "unknown"
     if "(error" in printed:
         raise InternalError(f"the solver refuses its input: {printed.strip()[:200]}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from typing import cast
 
 from ..language.errors import InternalError
@@ -411,6 +412,8 @@ def _neg(expr: Expr, scope: Scope, ledger: Ledger) -> Core:
     if not (is_number(inner.sort) or is_vector(inner.sort)):
         ledger.report("sort/number", operand.span, operator="-", found=inner.sort)
         return _mistaken(expr)
+    if operand.head in ("int", "float") and not Fraction(str(inner.value)):
+        ledger.report("sort/zero", expr.span, written=f"-{inner.value}")
     if inner.head == "literal" and isinstance(inner.value, int):
         return Core("literal", INT, (), expr.span, value=-inner.value)
     return Core("neg", inner.sort, (inner,), expr.span)

@@ -36,6 +36,7 @@ MESSAGES: Mapping[str, str] = {
     "sort/expected": "expected {expected}, found {found}{hint}",
     "sort/operands": "{operator} cannot combine {left} and {right}{hint}",
     "sort/number": "{operator} needs a number or a list of numbers, found {found}",
+    "sort/zero": "{written} is the number 0, which has no sign; write -cast(t, 0) for the -0.0 of an element type t",
     "sort/order": "{relation} compares numbers, not {left} and {right}{hint}",
     "sort/equality": "{relation} compares {left} with {right}, which have no value in common{hint}",
     "sort/membership": "{left} cannot be a member of {right}",

@@ -13,7 +13,7 @@ from hashlib import sha256
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.folds import STEP
 from sonnx.semantics.operators.symbolic.numbers import Int, printed
-from sonnx.semantics.operators.symbolic.values import conjuncts
+from sonnx.semantics.operators.symbolic.values import Bounded, conjuncts
 
 from ...smt.prover import Prover, attempts
 from ...smt.smtlib import QUANTIFIERS, names, question, relevant
@@ -144,7 +144,8 @@ class Asker:
     """What facts entail. Answers are remembered by question, whatever its symbols are called. The solver is reset
     before each question, so that none rests on what was asked before. products: questions that are not answered while
     products of numbers are numbers of which nothing is known. asked: how many went to the solver. seen: the symbols of
-    the cases of an instance, which facts may mention before they are met again.
+    the cases of an instance, which facts may mention before they are met again. effort:
+    the solver's steps for a question. most: questions, 0 for any number: one more raises Bounded.
     """
 
     timeout: float = TIMEOUT
@@ -156,6 +157,8 @@ class Asker:
     asked: int = 0
     session: Session = field(default_factory=Session)
     seen: dict[str, tuple[int, str]] = field(default_factory=dict)
+    effort: int = EFFORT
+    most: int = 0
 
     def entails(self, facts: Iterable[Term], goal: Term, symbols: Symbols, *, quick: bool = False) -> bool:
         """The facts entail the goal; False where it is not found out. quick: products are not looked into."""
@@ -191,10 +194,12 @@ class Asker:
     def _linear(self, facts: Sequence[Term], goal: Term, symbols: Symbols) -> bool | None:
         """The answer where products do not matter; None where they may."""
         self.asked += 1
+        if self.most and self.asked > self.most:
+            raise Bounded(f"more than {self.most} questions")
         flat = [self.linear.flat(fact) for fact in facts]
         denied = self.linear.flat(goal)
         text = "".join(question(flat, denied, {**symbols, **self.linear.symbols()}))
-        answer = self.session.check(f"{text}{INCREMENTAL}", self.timeout, effort=EFFORT)
+        answer = self.session.check(f"{text}{INCREMENTAL}", self.timeout, effort=self.effort)
         if answer.status == "unsat":
             return True
         products = any(name.startswith(PRODUCT) for term in (*flat, denied) for name in names(term))
@@ -214,7 +219,7 @@ class Asker:
 
     def _checked(self, facts: Sequence[Term], goal: Term, symbols: Symbols, seed: int) -> Checked:
         text = "".join(question(facts, goal, symbols))
-        return self.session.check(text, self.timeout, seed, effort=EFFORT)
+        return self.session.check(text, self.timeout, seed, effort=self.effort)
 
     def model(self, facts: Iterable[Term], goal: Term, symbols: Symbols) -> Checked:
         """A counterexample of sizes, where the solver has one."""

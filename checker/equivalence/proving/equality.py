@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
 from sonnx.semantics.operators.symbolic.elements.terms import FREE
-from sonnx.semantics.operators.symbolic.numbers import both, equal, opposite, within
+from sonnx.semantics.operators.symbolic.numbers import Int, both, equal, opposite, within
 from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from . import axioms, reals, scalars
@@ -32,7 +32,7 @@ class Equality:
     of several values that the left side may have. steps: how many comparisons were made. thorough: whether an
     alternative can be at all is asked in full before it is compared, since one that cannot was compared in vain.
     effort: the solver's steps for a question about elements. open: the pairs that are being compared while a question
-    is written down.
+    is written down. axes: the numbers of axes of the inputs that have any number of them: an index is one code there.
     """
 
     asker: Asker
@@ -47,6 +47,7 @@ class Equality:
     thorough: bool = False
     effort: int = scalars.EFFORT
     open: set[tuple[Term, Term]] = field(default_factory=set)
+    axes: Mapping[str, Int] = field(default_factory=dict)
 
     def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
         """The elements are the same wherever the facts hold. top: they are those of the output itself."""
@@ -120,6 +121,8 @@ class Equality:
             return scalars.decided(self, left, right, facts, min(self.effort, scalars.QUICK))
         if left.op in ("@.fold", "@.place"):
             return False
+        if left.op == "@.read":
+            return left.args[:2] == right.args[:2] and self.same_index(left, right, facts)
         turned = left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0]))
         if self._headed_arguments(left.args, right.args, facts):
             return True
@@ -127,6 +130,22 @@ class Equality:
             self.laws[axioms.COMMUTES[left.op]] = None
             return True
         return False
+
+    def same_index(self, left: Term, right: Term, facts: Sequence[Term]) -> bool:
+        """Two reads of one input are at one index: entry by entry where it has any number of axes, since lists of one
+        length with one entry at each position are one list, and only as many entries as there are axes are read by.
+        """
+        axes = self.axes.get(str(left.args[1]))
+        if axes is None:
+            pairs = zip(left.args[2:], right.args[2:], strict=True)
+            return self.entails(facts, both(*(equal(_int(a), _int(b)) for a, b in pairs)))
+        one, other = (term_of(read.args[2]) for read in (left, right))
+        if one == other:
+            return True
+        k = Term("position.axis")
+        symbols = {**self.symbols, k.op: (0, "Int"), "at": (2, "Int")}
+        same = equal(Term("at", (one, k)), Term("at", (other, k)))
+        return self.asker.entails((*facts, within(k, axes)), same, symbols)
 
     def _headed_arguments(self, left: Sequence[Argument], right: Sequence[Argument], facts: tuple[Term, ...]) -> bool:
         for a, b in zip(left, right, strict=True):
@@ -186,8 +205,7 @@ class Equality:
         """The term with numerals for the elements that the facts say are these."""
         if term.op == "@.read":
             for read, value in known.get((str(term.args[0]), str(term.args[1])), ()):
-                pairs = zip(read.args[2:], term.args[2:], strict=True)
-                if self.entails(facts, both(*(equal(_int(a), _int(b)) for a, b in pairs))):
+                if self.same_index(read, term, facts):
                     return value
             return term
         args = tuple(self._valued(a, known, facts) if isinstance(a, Term) and a.args else a for a in term.args)
@@ -230,6 +248,8 @@ class Equality:
     def _same_arguments(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         if left.op == "@.fold":
             return self.same_fold(left, right, facts)
+        if left.op == "@.read" and str(left.args[1]) in self.axes:
+            return left.args[:2] == right.args[:2] and self.same_index(left, right, facts)
         if left.op in ("@+", "@*") and left.args[0] == right.args[0] and self._numbers(str(left.args[0])):
             _, a, b = left.args
             _, c, d = right.args

@@ -8,9 +8,21 @@ from dataclasses import dataclass, field, replace
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import Argument, Term
+from sonnx.semantics.operators.symbolic import rows
 from sonnx.semantics.operators.symbolic.elements.terms import Terms
-from sonnx.semantics.operators.symbolic.numbers import both, equal, within
-from sonnx.semantics.operators.symbolic.values import Array, Dead, Scope, Value, element
+from sonnx.semantics.operators.symbolic.numbers import both, equal, opened_goal, within
+from sonnx.semantics.operators.symbolic.values import (
+    Array,
+    Dead,
+    Evaluation,
+    Field,
+    Row,
+    Scope,
+    Value,
+    element,
+    relate,
+    whole,
+)
 
 from . import axioms, scalars, witness
 from .asking import Asker
@@ -22,6 +34,12 @@ FALSE = 60
 """So many choices of sizes and attributes are tried for a rule that claims never, before any proof is, and for a rule
 over the reals, whose bits need not be compared where they differ on the machine.
 """
+EVERY = 20_000
+"""The steps of the solver for a question about lists of any length: what follows is found in few of them."""
+QUESTIONS = 700
+"""So many questions are put to it: a proof for any number of axes is short, or there is none."""
+TYPES = 8
+"""So many choices of element types are tried one by one for any number of axes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +56,12 @@ class Found:
 
 @dataclass(slots=True)
 class Record:
-    """What was found out so far about a rule. real: over the reals, where nothing is rounded. effort: the steps of the
-    solver for a question about elements.
+    """What was found out so far about a rule. every: it is shown for any number of axes. real: over the reals, where
+    nothing is rounded. effort: the steps of the solver for a question about elements.
     """
 
     asker: Asker
+    every: bool = False
     ranks: int = 0
     instances: int = 0
     refined: bool = False
@@ -54,35 +73,44 @@ class Record:
     effort: int = scalars.EFFORT
 
 
-def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0) -> Verdict:
-    """The verdict about a rule, up to so many axes. search: for an input that refutes it, where it is not proved."""
-    start = time.monotonic()
+def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0, every: bool = True) -> Verdict:
+    """The verdict about a rule: for any number of axes where that is found, else up to so many. search: for an input
+    that refutes it, where it is not proved. every: whether to look for a proof for any number of axes at all.
+    """
+    start = time.process_time()
     if search and rule.claim == "never":  # what is believed to be false is not proved first
         found = witness.search(rule, seed=seed, tries=FALSE)
         if found is not None:
-            seconds = time.monotonic() - start
+            seconds = time.process_time() - start
             return Verdict(rule.name, rule.claim, REFUTED, most=most, seconds=seconds, witness=found)
-    record = Record(Asker(), effort=scalars.EFFORT // 40 if rule.claim == "reals" else scalars.EFFORT)
-    strength = told = ""
-    if not (search and rule.claim == "reals" and witness.search(replace(rule, claim="exact"), seed=seed, tries=FALSE)):
-        strength, told = _proved(rule, record, most)
-    if not strength and rule.claim == "reals":
-        record = Record(record.asker, real=True)
-        strength, told = _proved(rule, record, most)
+    asker, effort = Asker(), scalars.EFFORT // 40 if rule.claim == "reals" else scalars.EFFORT
+    begun = [Record(asker, effort=effort)]
+    if rule.claim == "reals":
+        begun.append(Record(asker, real=True))
+        if search and witness.search(replace(rule, claim="exact"), seed=seed, tries=FALSE):
+            del begun[0]
+    for record in begun:
+        strength, told = _proved(rule, record, most, every=every)
+        if strength:
+            break
     verdict = Verdict(
-        rule.name, rule.claim, PROVED if strength else OPEN, strength, record.ranks, most, record.instances, 0.0, told,
-        tuple(record.reasons), tuple(record.laws), tuple(record.cut), asked=record.asker.asked,
+        rule.name, rule.claim, PROVED if strength else OPEN, strength, record.ranks, most, record.every,
+        record.instances, 0.0, told, tuple(record.reasons), tuple(record.laws), tuple(record.cut), asked=asker.asked,
     )  # fmt: skip
     if search and (not strength or (strength == "reals" and rule.claim in ("exact", "allowed"))):
         found = witness.search(rule, record.failed, seed=seed)
         if found is not None:
             verdict = replace(verdict, verdict=REFUTED, witness=found)
-    return replace(verdict, seconds=time.monotonic() - start)
+    return replace(verdict, seconds=time.process_time() - start)
 
 
-def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
+def _proved(rule: Rule, record: Record, most: int, *, every: bool) -> tuple[str, str]:
     """The strength of what is proved, "" for nothing, and for which types it was: at once, or one by one."""
     anything = any_type(rule)
+    open_ranks = any(it.ranks for it in shapes(rule, 0))
+    told = _for_every(rule, record) if every and open_ranks else ""
+    if told:
+        return _strength(record), told
     typewise: list[Instance] = []
     for instance in shapes(rule, most):
         before = dict(record.reasons)
@@ -107,8 +135,49 @@ def _proved(rule: Rule, record: Record, most: int) -> tuple[str, str]:
     if not record.ranks:
         record.reasons["no instance is possible: the left side never has a value"] = None
         return "", ""
-    told = "one by one" if typewise else "any"
-    return ("reals" if record.real else "allowed" if record.refined else "exact"), told
+    record.every = every and not open_ranks
+    return _strength(record), "one by one" if typewise else "any"
+
+
+def _strength(record: Record) -> str:
+    return "reals" if record.real else "allowed" if record.refined else "exact"
+
+
+# ---- Any number of axes -------------------------------------------------------------------------
+#
+# The shape of an input with dots is a list of which the length is a symbol, `axes.d`, and an index is a symbol as well.
+# All that is known of the two is what stands at a position, `at(i, k)` for 0 <= k < axes.d: between 0 and the size
+# there. No step of the evaluation asks for more: where a length has to be known it is a case, `axes.s <= axes.d`, or
+# the evaluation ends (Bounded) and there is no such proof. So what is shown holds of every list of sizes and of every
+# index below it. A list that is made of others has a code by what its entries say (`rows`), an element is read by the
+# code of its index, and two codes are one index where they are shown to have one entry at each position (`same_index`).
+# A rule that is true for few axes alone has a counterexample among these lists, as any false rule has.
+
+
+def _for_every(rule: Rule, record: Record) -> str:
+    """For which types the rule is shown for any number of axes, "" where it is not. It is possible for some: at the
+    first number of axes for which the left side can have a value.
+    """
+    anything = any_type(rule)
+    ranked = list(shapes(rule))
+    fewest = [it for it in ranked if not any(it.ranks.values())]
+    choices = [[anything]]
+    if any(map(is_open, anything.values())) and len(types(rule)) <= TYPES:
+        choices.append(types(rule))
+    for chosen in choices:
+        tried = Record(Asker(effort=EVERY, most=QUESTIONS), real=record.real, effort=record.effort)
+        instances = (replace(it, types=kinds, every=True) for kinds in chosen for it in fewest)
+        if not all(_instance(rule, it, tried)[1] for it in instances):
+            continue
+        kinds = chosen[0]
+        if any(_instance(rule, replace(it, types=kinds), Record(record.asker))[0] for it in ranked):
+            record.every, record.ranks, record.instances = True, tried.ranks, tried.instances
+            record.refined, record.laws, record.cut = tried.refined, tried.laws, tried.cut
+            return "any" if len(chosen) == 1 else "one by one"
+    return ""
+
+
+# ---- Instances ----------------------------------------------------------------------------------
 
 
 def _instance(rule: Rule, instance: Instance, record: Record) -> tuple[bool, bool]:
@@ -177,10 +246,14 @@ def _judged(case: Case, record: Record) -> Found:
     return Found("", refined=refined, laws=tuple(laws))
 
 
-def _read(tensor: Array, index: tuple[Term, ...], scope: Scope) -> Term | None:
+def _read(tensor: Array | Field, index: tuple[Term, ...], scope: Scope) -> Term | None:
     """The element at an index; None where there is none."""
     try:
-        value = element(tensor.read(index, scope), tensor.type, scope).value
+        if isinstance(tensor, Field):
+            found = tensor.read(rows.coded(index[0], rows.length_of(tensor.shape)), scope)
+        else:
+            found = tensor.read(index, scope)
+        value = element(found, tensor.type, scope).value
     except Dead:
         return None
     if not isinstance(value, Term):
@@ -204,20 +277,18 @@ def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple
 
 def _tensor(name: str, left: Value | None, right: Value | None, case: Case, record: Record) -> Found:
     """An output: the same rank, sizes, type, and at each index the same element."""
-    if not isinstance(left, Array) or not isinstance(right, Array):
+    if not isinstance(left, Array | Field) or not isinstance(right, Array | Field):
         return Found(f"{name} is no tensor on both sides")
-    if len(left.shape) != len(right.shape):
-        return Found(f"{name} has {len(left.shape)} axes on the left and {len(right.shape)} on the right{_cases(case)}")
-    facts, asker = case.facts, record.asker
-    for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
-        if not asker.entails(facts, equal(a, b), case.scope.run.symbols):
-            return Found(f"{name} has another size on axis {axis}{_cases(case)}")
     if left.type != right.type:
         return Found(f"{name} is of type {left.type.name} on the left and {right.type.name} on the right")
-    run = case.scope.run
-    index = tuple(Term(f"i.{axis}") for axis in range(len(left.shape)))
-    run.symbols |= {symbol.op: (0, "Int") for symbol in index}
-    scope = Scope({}, run).under(both(*(within(i, n) for i, n in zip(index, left.shape, strict=True))))
+    run, asker = case.scope.run, record.asker
+    if isinstance(left, Field) or isinstance(right, Field):
+        left, right = _any_rank(left, case.scope), _any_rank(right, case.scope)
+    problem = _shapes(name, left, right, case, asker)
+    if problem:
+        return Found(f"{problem}{_cases(case)}")
+    index, there = _anywhere(left, run)
+    scope = Scope({}, run).under(there)
     run.strict = False
     one = _read(left, index, scope)
     owed = len(run.obligations)
@@ -227,7 +298,9 @@ def _tensor(name: str, left: Value | None, right: Value | None, case: Case, reco
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
-    equality = Equality(asker, run.symbols, index, kinds=case.types, real=record.real, effort=record.effort)
+    equality = Equality(
+        asker, run.symbols, index, kinds=case.types, real=record.real, effort=record.effort, axes=case.axes
+    )
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:
@@ -235,3 +308,40 @@ def _tensor(name: str, left: Value | None, right: Value | None, case: Case, reco
     if not equality.same(one, other, tuple(dict.fromkeys(told))):
         return Found(f"{name}: {equality.reason}{_cases(case)}")
     return Found("", refined=equality.refined, laws=tuple(equality.laws), opened=open_numbers(one))
+
+
+def _any_rank(tensor: Array | Field, scope: Scope) -> Field:
+    """The tensor as one of any number of axes."""
+    if isinstance(tensor, Field):
+        return tensor
+    rank, read = len(tensor.shape), tensor.read
+
+    def at(index: Row, here: Scope) -> Value:
+        return read(tuple(whole(rows.entry(index, k, here)) for k in range(rank)), here)
+
+    return Field(tensor.name, rows.row_of(tensor.shape, scope), at, tensor.type)
+
+
+def _shapes(name: str, left: Array | Field, right: Array | Field, case: Case, asker: Asker) -> str:
+    """Why the shapes are not shown to be the same, "" where they are."""
+    facts, symbols = case.facts, case.scope.run.symbols
+    if isinstance(left, Field) or isinstance(right, Field):
+        same = relate("=", left.shape, right.shape, Scope({}, case.scope.run))
+        return "" if asker.entails(case.facts, opened_goal(same), symbols) else f"{name} is not shown to have one shape"
+    if len(left.shape) != len(right.shape):
+        return f"{name} has {len(left.shape)} axes on the left and {len(right.shape)} on the right"
+    for axis, (a, b) in enumerate(zip(left.shape, right.shape, strict=True)):
+        if not asker.entails(facts, equal(a, b), symbols):
+            return f"{name} has another size on axis {axis}"
+    return ""
+
+
+def _anywhere(tensor: Array | Field, run: Evaluation) -> tuple[tuple[Term, ...], Term]:
+    """An index below the shape, as symbols: one for each axis, or one for all of any number of axes."""
+    if isinstance(tensor, Field):
+        index = Term("i!index")
+        run.symbols[index.op] = (0, "Int")
+        return (index,), rows.inside(index, tensor.shape, Scope({}, run))
+    symbols = tuple(Term(f"i.{axis}") for axis in range(len(tensor.shape)))
+    run.symbols |= {symbol.op: (0, "Int") for symbol in symbols}
+    return symbols, both(*(within(i, n) for i, n in zip(symbols, tensor.shape, strict=True)))

@@ -40,18 +40,19 @@ class Rule:
 @dataclass(frozen=True, slots=True)
 class Instance:
     """ranks: of the names with dots and of the ports without a shape. counts: of variadic inputs. given: which optional
-    ports are there. types: of the type variables; a name of its own where any type is meant.
+    ports are there. types: of the type variables; a name of its own where any type is meant. every: the ranks are open.
     """
 
     ranks: Mapping[str, int]
     counts: Mapping[str, int]
     given: Mapping[str, bool]
     types: Mapping[str, str]
+    every: bool = False
 
     @property
     def label(self) -> str:
         """In words."""
-        told = [f"{name}: {rank} axes" for name, rank in self.ranks.items()]
+        told = [f"{name}: {'any number of' if self.every else rank} axes" for name, rank in self.ranks.items()]
         told += [f"{name}: {count} tensors" for name, count in self.counts.items()]
         told += [f"{'with' if there else 'without'} {name}" for name, there in self.given.items()]
         return ", ".join((*told, *(f"{name} = {kind}" for name, kind in self.types.items() if not is_open(kind))))
@@ -139,9 +140,10 @@ class Witness:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """verdict: proved, refuted or open. strength: of a proof. ranks: the combinations of numbers of axes that are
-    possible; instances: with types and cases. types: "any", or those that were taken one by one. reasons: why it is
-    open. axioms: the laws that the proof uses. cut: lists of which only the shorter ones were tried.
+    """verdict: proved, refuted or open. strength: of a proof. ranks: the combinations of numbers of axes up to `most`
+    that are possible; every: the proof is one for any number of axes. instances: with types and cases. types: "any", or
+    those that were taken one by one. seconds: of the processor. reasons: why it is open. axioms: the laws that the
+    proof uses. cut: lists of which only the shorter ones were tried.
     """
 
     rule: str
@@ -150,6 +152,7 @@ class Verdict:
     strength: str = ""
     ranks: int = 0
     most: int = RANKS
+    every: bool = False
     instances: int = 0
     seconds: float = 0.0
     types: str = ""
@@ -158,6 +161,11 @@ class Verdict:
     cut: tuple[str, ...] = ()
     witness: Witness | None = None
     asked: int = field(default=0, compare=False)
+
+    @property
+    def axes(self) -> str:
+        """The numbers of axes for which a proof is one, in words."""
+        return "every" if self.every else f"0-{self.most}"
 
     @property
     def holds(self) -> bool:

@@ -7,14 +7,15 @@ or a condition that is open, the case is replaced by one for each value that the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TypeVar
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.elements import ELEMENT_TYPES
 from sonnx.semantics.model.schemas import formal_at, schema_of
-from sonnx.semantics.operators.symbolic.definedness import opened_attribute, substitute
+from sonnx.semantics.operators.symbolic import rows
+from sonnx.semantics.operators.symbolic.definedness import Openings, opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
 from sonnx.semantics.operators.symbolic.elements.terms import SIZE, Terms
 from sonnx.semantics.operators.symbolic.numbers import Int, at_most, both, equal, opposite
@@ -25,10 +26,13 @@ from sonnx.semantics.operators.symbolic.values import (
     Dead,
     ElementType,
     Evaluation,
+    Field,
     Given,
     Name,
     Obligation,
     Open,
+    Part,
+    Row,
     Scope,
     Split,
     Value,
@@ -61,7 +65,7 @@ class Side:
 @dataclass(frozen=True, slots=True)
 class Case:
     """Both sides. facts: what is known where the left side has a value. obligations: what the right side needs, each
-    with the facts before it. undefined: it has no value, whatever they say.
+    with the facts before it. axes: the numbers of axes of the inputs that have any number of them.
     """
 
     instance: Instance
@@ -70,6 +74,7 @@ class Case:
     scope: Scope
     obligations: tuple[Obligation, ...]
     words: tuple[str, ...] = ()
+    axes: Mapping[str, Int] = field(default_factory=dict)
 
     @property
     def facts(self) -> tuple[Term, ...]:
@@ -198,10 +203,10 @@ def open_types(rule: Rule, instance: Instance) -> dict[str, tuple[str, ...]]:
 
 def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Case:
     """Both sides under what was decided. Raises Split, Gone."""
-    symbols: dict[str, tuple[int, str]] = {}
-    facts: list[Term] = []
+    opened = Openings(rule.left)
+    symbols, facts = opened.symbols, opened.facts
     algebra = Terms()
-    ports = {port.name: _port(port, instance, symbols, facts, algebra) for port in rule.left.inputs}
+    ports = {port.name: _port(port, instance, opened, algebra) for port in rule.left.inputs}
     run = Evaluation(
         cores=specification().cores,
         apply=lambda *arguments: composed(*arguments, assume=True),
@@ -209,6 +214,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
         texts=tuple(dict.fromkeys((*texts(rule.left), *texts(rule.right)))),
         decided=choices.decided,
         path=(),
+        every=instance.every,
         lazy=True,
         folded=algebra.folded,
         types=open_types(rule, instance),
@@ -216,7 +222,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     run.asks = lambda scope, fact, quick: asker.entails(_known(scope), fact, scope.run.symbols, quick=quick)
     envs = []
     for operator in (rule.left, rule.right):
-        env = _opening(operator, ports, instance, symbols, facts)
+        env = _opening(operator, ports, instance, opened)
         for term, value in choices.decided.items():
             if isinstance(value, int):
                 known = (TRUE if value else FALSE) if isinstance(value, bool) else value
@@ -232,7 +238,9 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     run.obligations.clear()
     run.strict = True
     scope, right = _right(rule.right, envs[1], run)
-    return Case(instance, left, right, scope, tuple(run.obligations), choices.words)
+    tensors = [it for value in ports.values() for it in (value if type(value) is tuple else (value,))]
+    axes = {it.name: rows.length_of(it.shape) for it in tensors if isinstance(it, Field)}
+    return Case(instance, left, right, scope, tuple(run.obligations), choices.words, axes)
 
 
 def _typed(
@@ -266,25 +274,25 @@ def _listed(value: Value) -> Value:
     return value
 
 
-def _port(
-    port: Port, instance: Instance, symbols: dict[str, tuple[int, str]], facts: list[Term], algebra: Terms
-) -> Value | None:
+def _port(port: Port, instance: Instance, opened: Openings, algebra: Terms) -> Value | None:
     """An input."""
     if port.mark == "?" and not instance.given[port.name]:
         return None
     kind = ElementType(instance.types.get(port.type, port.type))
     if port.mark == "*":
         return tuple(
-            _tensor(f"{port.name}.{k}", port, kind, instance, symbols, facts, algebra)
+            _tensor(f"{port.name}.{k}", port, kind, instance, opened, algebra)
             for k in range(instance.counts[port.name])
         )
-    return _tensor(port.name, port, kind, instance, symbols, facts, algebra)
+    return _tensor(port.name, port, kind, instance, opened, algebra)
 
 
 def _tensor(
-    name: str, port: Port, kind: ElementType, instance: Instance, symbols: dict[str, tuple[int, str]],
-    facts: list[Term], algebra: Terms,
-) -> Array:  # fmt: skip
+    name: str, port: Port, kind: ElementType, instance: Instance, opened: Openings, algebra: Terms
+) -> Array | Field:
+    """A tensor of any sizes: of as many axes as an instance says, or of any number of them."""
+    symbols, facts = opened.symbols, opened.facts
+
     def size(word: str) -> Term:
         symbol = f"{SIZE}{word.replace(chr(39), '.prime')}"
         if symbol not in symbols:
@@ -292,8 +300,18 @@ def _tensor(
             facts.append(at_most(0, Term(symbol)))
         return Term(symbol)
 
+    pattern = port.shape if port.shape is not None else ((name, True),)
+    if instance.every and any(not isinstance(item, int) and item[1] for item in pattern):
+        parts: list[Part] = []
+        for item in pattern:
+            if isinstance(item, int) or not item[1]:
+                parts.append(rows.unit(item if isinstance(item, int) else size(item[0])))
+            else:
+                parts += opened.shape(item[0]).parts
+        read: Callable[[Row, Scope], Value] = lambda at, here: algebra.read(name, (rows.linked(at, here),), kind, here)  # noqa: E731
+        return Field(name, Row(tuple(parts)), read, kind)
     shape: list[Int] = []
-    for item in port.shape if port.shape is not None else ((name, True),):
+    for item in pattern:
         if isinstance(item, int):
             shape.append(item)
         elif item[1]:
@@ -305,14 +323,15 @@ def _tensor(
 
 
 def _opening(
-    operator: CoreOperator, ports: Mapping[str, Value | None], instance: Instance,
-    symbols: dict[str, tuple[int, str]], facts: list[Term],
-) -> dict[Name, Value]:  # fmt: skip
+    operator: CoreOperator, ports: Mapping[str, Value | None], instance: Instance, opened: Openings
+) -> dict[Name, Value]:
     """The names that a side starts with."""
     env: dict[Name, Value] = dict(asked(operator, (True,) * len(operator.outputs)))
     for it in operator.attributes:
+        own = operator.names[it.name]
         formal = FormalAttribute(it.name, ATTRIBUTE_SORTS[it.kind.upper()], it.mark == "?", "")
-        env |= opened_attribute(formal, operator.names[it.name], symbols, facts)
+        env |= opened_attribute(formal, own, opened.symbols, opened.facts)
+        env |= opened.listed(formal, own) if instance.every else {}
     for port in operator.inputs:
         variable, value = operator.names[port.name], ports[port.name]
         env[Given(variable)] = FALSE if value is None else TRUE

@@ -43,18 +43,20 @@ def judged(name: str, seed: int = 0) -> Verdict:
 def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True) -> Verdict:
     """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
     right side that has to be on record. search: for an input that refutes it."""
-    found = judge(rule(it), search=search, seed=seed)
+    found = judge(rule(it), search=search, seed=seed, every=not _not_shown(it.right, every=True))
     lacking = _not_shown(it.right) if found.verdict == PROVED else []
     if not lacking:
         return found
     return replace(found, verdict=OPEN, reasons=(f"not shown to be defined wherever it says so: {', '.join(lacking)}",))
 
 
-def _not_shown(side: CoreOperator) -> list[str]:
-    """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`)."""
+def _not_shown(side: CoreOperator, *, every: bool = False) -> list[str]:
+    """The operators that a side applies whose definitions are not proved to be defined (`sonnx definedness`). every:
+    for any number of axes.
+    """
     text = specification()
     applied = {(it.name, it.first) for core in side.applications if (it := definition(core.name, int(core.value)))}
-    known = recorded_of({name for name, _ in applied}, text.operators, text.functions)
+    known = recorded_of({name for name, _ in applied}, text.operators, text.functions, every=every)
     return [f"{name}-{first}" for name, first in sorted(applied) if known.get(name, {}).get(first) not in SHOWN]
 
 
@@ -111,7 +113,7 @@ def lines(verdict: Verdict) -> list[str]:
     """A rule: what it claims and what was found."""
     found = verdict.verdict if verdict.holds else verdict.verdict.upper()
     row = (
-        f"{verdict.rule:32} {verdict.claim:8} {found:9} {verdict.strength or '-':9} {f'0-{verdict.most}':6} "
+        f"{verdict.rule:32} {verdict.claim:8} {found:9} {verdict.strength or '-':9} {verdict.axes:6} "
         f"{verdict.types or '-':11} {verdict.instances:>6} {verdict.seconds:>8.1f}"
     )
     told = [row]
@@ -149,14 +151,15 @@ def last_line(verdicts: Sequence[Verdict]) -> str:
     holding = sum(verdict.holds for verdict in verdicts)
     strengths = (f"{sum(v.holds and v.strength == s for v in verdicts)} {s}" for s in ("exact", "allowed", "reals"))
     never = sum(v.holds and v.claim == "never" for v in verdicts)
-    return f"{holding} of {len(verdicts)} rules hold: {', '.join(strengths)}, {never} never"
+    every = sum(v.holds and v.verdict == PROVED and v.every for v in verdicts)
+    return f"{holding} of {len(verdicts)} rules hold: {', '.join(strengths)}, {never} never; {every} for every rank"
 
 
 def as_json(verdict: Verdict) -> dict[str, object]:
     """Everything that was found out."""
     return {
         "rule": verdict.rule, "claim": verdict.claim, "holds": verdict.holds, "verdict": verdict.verdict,
-        "strength": verdict.strength, "axes": verdict.most, "ranks": verdict.ranks, "cases": verdict.instances,
+        "strength": verdict.strength, "axes": verdict.axes, "ranks": verdict.ranks, "cases": verdict.instances,
         "types": verdict.types, "seconds": round(verdict.seconds, 2), "reasons": list(verdict.reasons),
         "axioms": list(verdict.axioms), "cut": list(verdict.cut),
         "witness": None if verdict.witness is None else verdict.witness.as_data(),

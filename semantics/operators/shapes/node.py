@@ -298,6 +298,8 @@ def _entry(walk: Examining, value: Array, index: tuple[Int, ...]) -> Number | No
         run.assumed.clear()
     if isinstance(number, Read) and all(isinstance(place, int) for place in number.index):
         return number
+    if isinstance(number, float) and number == 0:
+        return 0
     if isinstance(number, Term) and (number in (TRUE, FALSE)):
         return int(number == TRUE)
     if isinstance(number, int) or (isinstance(number, Term) and not _mentions(number, fresh)):

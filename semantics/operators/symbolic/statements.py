@@ -357,9 +357,9 @@ def made(
         return tensor(name, statement, scope, meaning, kind)
     demand_sizes(found, scope, meaning.dimensions)
     shape, body = shape_of(found), statement.body
-    value = _anywhere(body, found, scope)
+    value = None if scope.run.lazy else _anywhere(body, found, scope)
     typed = kind or (value.type if isinstance(value, Element) else ElementType(""))
-    if value is None or isinstance(value, Element):
+    if not scope.run.lazy and (value is None or isinstance(value, Element)):
         return Field(name, shape, unread(name, (), shape, typed), typed)
     env = scope.env
 
@@ -372,7 +372,7 @@ def made(
             here.run.quiet -= 1
         return item if kind is None or type(item) is tuple else element(item, kind, here)
 
-    return Field(name, shape, read, typed)
+    return Field(name, shape, read if scope.run.folded is None else _placed_field(read, scope), typed)
 
 
 def unread(name: str, first: tuple[Int, ...], shape: Row, kind: ElementType) -> Callable[[Row, Scope], Value]:
@@ -434,6 +434,21 @@ def _placed(read: Body, scope: Scope) -> Body:
 
     def placed(index: tuple[Int, ...], here: Scope) -> Value:
         outside, here.run.at = here.run.at, (number, index)
+        try:
+            return read(index, here)
+        finally:
+            here.run.at = outside
+
+    return placed
+
+
+def _placed_field(read: Callable[[Row, Scope], Value], scope: Scope) -> Callable[[Row, Scope], Value]:
+    """The same of a tensor of any number of axes: the place is the code of the index."""
+    scope.run.tensors += 1
+    number = scope.run.tensors
+
+    def placed(index: Row, here: Scope) -> Value:
+        outside, here.run.at = here.run.at, (number, (rows.linked(index, here),))
         try:
             return read(index, here)
         finally:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil, inf, isfinite, isinf, isnan
+from math import ceil, copysign, inf, isfinite, isinf, isnan
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,18 +199,20 @@ WIDE = ("int64", "uint64", "double")
 
 
 def number_of(item: float | bytes, kind: str) -> int | Fraction | float | None:
-    """A stored element: a number, a float for infinities and NaN; None where it is neither."""
+    """A stored element: a number, a float for infinities, NaN and a zero with its sign; None where it is neither."""
     if kind == "string" or kind.startswith("complex"):
         return None
     if kind in INTEGERS or kind == "bool":
         return int(item)
     value = float(item)
-    return exact(item, ElementType(kind)) if isfinite(value) else value
+    return exact(item, ElementType(kind)) if isfinite(value) and value != 0 else value
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """constants: the tensors whose elements are all there, by the names that formulas give them."""
+    """constants: the tensors whose elements are all there, by the names that formulas give them. Of a 0 that was
+    computed the sign is not known; one that is stored, 0.0 or -0.0, has it until something is done with it.
+    """
 
     constants: Mapping[str, NDArray[np.generic]]
     ranges: dict[str, Range | None] = field(default_factory=dict)
@@ -231,6 +233,9 @@ class Known:
         kind = left.type if left.type.name else right.type
         wide = kind.name in WIDE and not _of_elements(left.value) and not _of_elements(right.value)
         if _numeric(left) and _numeric(right) and (_constant(left, right) or wide):
+            infinite = _infinite(operator, left.value, right.value, kind.name)
+            if infinite is not None:
+                return Element(infinite, kind)
             quotient = _quotient(operator, left.value, right.value, kind.name)
             if quotient is not None:
                 return Element(quotient, kind)
@@ -255,10 +260,10 @@ class Known:
             if same is None or relation not in ("=", "!="):
                 return self.opaque.compare(relation, left, right, scope)
             return same if relation == "=" else opposite(same)
-        if isinstance(left.value, float) or isinstance(right.value, float):
-            return self._special(relation, left, right, scope)
         if _numeric(left) and _numeric(right):
             return self.exact.compare(relation, left, right, scope)
+        if isinstance(left.value, float) or isinstance(right.value, float):
+            return self._special(relation, left, right, scope)
         if self._ordered(left) and self._ordered(right):
             sort = "Rational" if (left.type.name or right.type.name) in FLOATS else "Int"
             return order(relation, self.lift(sort, left, scope), self.lift(sort, right, scope))
@@ -281,7 +286,7 @@ class Known:
 
     def apply(self, name: str, kind: ElementType, arguments: Sequence[Value], scope: Scope) -> Element:
         """Functions of numbers where they are exact; sizes keep their value in wide types."""
-        values = [a.value if isinstance(a, Element) else a for a in arguments]
+        values = [_unsigned(a.value) if isinstance(a, Element) else a for a in arguments]
         if kind.name == "string" and name == "cast" and isinstance(values[0], str):
             return Element(values[0], kind)
         if name == "matches":
@@ -341,7 +346,7 @@ class Known:
 
     def lift(self, sort: str, element: Element, scope: Scope) -> ExactNumber:
         """The number; of a read its place, with what is known of the whole tensor and of its type."""
-        value = element.value
+        value = _unsigned(element.value)
         if isinstance(value, int | Fraction | Real | Term):
             if isinstance(value, Term) and is_truth(value, scope):
                 return value if sort == "Bool" else choose(value, 1, 0)
@@ -368,6 +373,7 @@ class Known:
 
     def choose(self, condition: Term, left: Element, right: Element, scope: Scope) -> Element:
         """The one or the other."""
+        left, right = (replace(it, value=_unsigned(it.value)) for it in (left, right))
         a, b = left.value, right.value
         if _truths(scope, a, b):
             one, other = _as_truth(scope, a), _as_truth(scope, b)
@@ -394,7 +400,21 @@ class Known:
 
 
 def _numeric(element: Element) -> bool:
-    return isinstance(element.value, int | Fraction | Real | Term)
+    return isinstance(_unsigned(element.value), int | Fraction | Real | Term)
+
+
+def _unsigned(value: object) -> object:
+    """The value as a number, which a 0 with a sign is one of."""
+    return 0 if isinstance(value, float) and value == 0 else value
+
+
+def _infinite(operator: str, left: object, right: object, kind: str) -> float | None:
+    """A number that is not 0 divided by a 0 with a sign, in a type with infinities."""
+    if operator != "/" or kind not in ("float", "double", "float16", "bfloat16"):
+        return None
+    if not isinstance(left, int | Fraction) or left == 0 or not isinstance(right, float) or right != 0:
+        return None
+    return copysign(inf, right) if left > 0 else -copysign(inf, right)
 
 
 ORDERED = ("minimum", "maximum")
@@ -414,7 +434,7 @@ def _is_named(value: Term) -> bool:
 
 
 def _constant(*elements: Element) -> bool:
-    return all(isinstance(e.value, int | Fraction) for e in elements)
+    return all(isinstance(_unsigned(e.value), int | Fraction) for e in elements)
 
 
 def _truths(scope: Scope, *values: object) -> bool:
