@@ -64,6 +64,7 @@ ONNX_MODULES = {
     "checker.rechecker.reader",
     "checker.rechecker.schema",
     "checker.rechecker.stored",
+    "checker.rechecker.stretches",
     "checker.rechecker.tables.computed",
     "checker.rechecker.tables.functions",
     "checker.rechecker.tables.model",

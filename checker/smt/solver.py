@@ -1,4 +1,6 @@
-"""The solver. The only module that imports z3; every query is limited, seeded, and dumped as the text that is asked."""
+"""The solver. The only module that imports z3; every query is limited, seeded, and can be dumped, with names for what
+the facts say in the place of values.
+"""
 
 from __future__ import annotations
 
