@@ -228,24 +228,32 @@ def _greatest_first(x: Array, placed: Placed, order: int, out: Array, where: Arr
 # ---- AveragePool ------------------------------------------------------------------------------
 
 
+NOTHING: Final = -0.0
+"""A term that changes no sum; one of the padding, or beyond it, is 0.0, which makes a sum of -0.0 alone 0.0."""
+
+
 def _average_pool(site: Site) -> Compute:
     window, ceil_mode = window_of(site), integer(site, "ceil_mode")
     padding_counts = integer(site, "count_include_pad") != 0
 
     @lru_cache(maxsize=8)
-    def fitted(x: Sizes, dtype: np.dtype[np.generic]) -> tuple[Placed, Array]:
+    def fitted(x: Sizes, dtype: np.dtype[np.generic]) -> tuple[Placed, Array, Array | None]:
         placed = pool_at(window, ceil_mode, site.version, x)
         if not padding_counts:
             _require_data(placed)
-        return placed, narrow(counts_at(placed, padding_counts), dtype)
+        padded = counts_at(placed, False) != math.prod(placed.kernel)
+        zeros = np.where(padded, 0.0, NOTHING).astype(summing(dtype)) if padded.any() else None
+        return placed, narrow(counts_at(placed, padding_counts), dtype), zeros
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x = tensor(inputs, 0)
-        placed, counts = fitted(x.shape, x.dtype)
+        placed, counts, zeros = fitted(x.shape, x.dtype)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         kind = summing(x.dtype)
         sums = out if kind == x.dtype else allocate(out.shape, kind)
-        _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, 0, allocate, sums)
+        _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, NOTHING, allocate, sums)
+        if zeros is not None:
+            np.add(sums, zeros, out=sums)
         np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
         return (out,)
 
@@ -272,7 +280,7 @@ def _global_average_pool(_site: Site, inputs: Inputs, allocate: Allocate) -> Out
     require(x.ndim > 2, "X has at least one spatial axis")
     require(0 not in x.shape[2:], "no spatial axis is empty")
     out = allocate((*x.shape[:2], *(1,) * (x.ndim - 2)), x.dtype)
-    sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True)
+    sums = np.sum(x, axis=tuple(range(2, x.ndim)), dtype=summing(x.dtype), keepdims=True, initial=NOTHING)
     count = narrow(np.asarray(float(math.prod(x.shape[2:]))), x.dtype)
     np.divide(sums.astype(x.dtype), count, out=out)
     return (out,)

@@ -105,6 +105,18 @@ def test_the_mean_of_special_values_is_that_of_the_definition(version: int) -> N
     assert not disagreements(KERNELS, "AveragePool", version, cases, signs=False)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_the_mean_of_zeros_has_the_sign_of_the_definition(dtype: Any) -> None:
+    """Negative zeros alone have a negative mean, and the padding is a positive one."""
+    rng = np.random.default_rng(5)
+    zeros = [rng.choice(np.array([-0.0, -0.0, -0.0, 0.0], dtype), x) for x, _ in WINDOWS]
+    for shown in (0, 1):
+        cases = [((x,), {**a, "count_include_pad": shown}, 1) for x, (_, a) in zip(zeros, WINDOWS, strict=True)]
+        assert not disagreements(KERNELS, "AveragePool", 22, cases)
+    whole = [((x,), {}, 1) for x in (*zeros, np.full((2, 1, 3), -0.0, dtype)) if 0 not in x.shape[2:]]
+    assert not disagreements(KERNELS, "GlobalAveragePool", 22, whole)
+
+
 def test_a_count_beyond_the_greatest_number_of_float16_is_infinite() -> None:
     x = np.ones((1, 1, 70000), np.float16)
     (found,) = computed(KERNELS, Application("GlobalAveragePool", 22, (x,), {}, (True,)))
