@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rich_click as click
+from sonnx.spec import project
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -123,10 +124,10 @@ def check_writable(*targets: Path | None) -> None:
 
 
 def check_apart(targets: Sequence[Path | None], *sources: Model | Path) -> None:
-    """Refuse to write over a file that is read, those of a model with its external data, and to write two things to
-    one."""
+    """Refuse to write over a file that is read, those of a model with its external data and those of texts that are
+    added, and to write two things to one."""
     models = [it for it in sources if not isinstance(it, Path)]
-    read = [it for it in sources if isinstance(it, Path)]
+    read = [*(it for it in sources if isinstance(it, Path)), *project.files()]
     read += [model.folder / it.name for model in models if model.folder is not None for it in model.files]
     taken = {it.resolve() for it in read}
     for target in (it for it in targets if it is not None and (it.is_file() or not it.exists())):

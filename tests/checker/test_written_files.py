@@ -79,6 +79,25 @@ def test_no_values_that_are_read_are_written_over(folder: Path, capsys: pytest.C
             assert {it: it.read_bytes() for it in folder.iterdir()} == before, name
 
 
+OWN = """operator own::Same @ 1 (X: T[d...]) -> Y: T "X itself."
+  source "a test"
+  types T = float
+  Y[i... < d] = X[i]
+"""
+
+
+@pytest.mark.usefixtures("folder")
+def test_no_text_that_is_added_is_written_over(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("own.sonnx").write_text(OWN, encoding="utf-8")
+    monkeypatch.setenv("SONNX_SPEC", "own.sonnx")
+    for name in ("run --output", "equiv --html", "certify --output"):
+        code = cli.run(["own.sonnx" if part == "FILE" else part for part in COMMANDS[name]])
+        assert code == 2 and "is read, or written already" in capsys.readouterr().err, name
+        assert Path("own.sonnx").read_text(encoding="utf-8") == OWN
+
+
 @pytest.mark.usefixtures("folder")
 def test_two_things_are_not_written_to_one_file(capsys: pytest.CaptureFixture[str]) -> None:
     for rest in (

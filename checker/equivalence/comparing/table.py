@@ -16,12 +16,14 @@ from functools import cache
 from typing import Final
 
 import numpy as np
-from sonnx.semantics.model.graph import Model, Node, ValueType
-from sonnx.semantics.model.schemas import Schema, operator_name, reached, schema_of
+from sonnx.semantics.model.graph import Node, ValueType
+from sonnx.semantics.model.schemas import operator_name, reached
 from sonnx.semantics.model.values import Array
-from sonnx.semantics.operators.application import AttributeData, data_of
+from sonnx.semantics.operators.application import AttributeData
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.library import specification
+
+from ..matching.searching import usual_attributes
 
 ValueId = int
 ApplicationId = int
@@ -211,14 +213,7 @@ def meaning_of(node: Node) -> CoreOperator | None:
 
 def full_attributes(name: str, version: int, stated: Mapping[str, AttributeData]) -> dict[str, AttributeData]:
     """The attributes with the defaults that the schema in force gives them."""
-    return {**_defaults(schema_of(name, version)), **stated}
-
-
-@cache
-def _defaults(schema: Schema | None) -> Mapping[str, AttributeData]:
-    stated = () if schema is None else schema.attributes.values()
-    known = ((it.name, data_of(it.default, _NO_MODEL)) for it in stated if it.default is not None)
-    return {name: data for name, data in known if data is not None}
+    return {**usual_attributes(name, version), **stated}
 
 
 _OPEN: Final = frozenset({"arbitrary", "oneof"})
@@ -254,7 +249,3 @@ def indifferent(operator: CoreOperator) -> tuple[bool, ...]:
 def _control_version(application: Applied) -> int:
     """The version where the rules of part 3 look at it: Scan of 9 admits no negative axis, Scan of 11 does."""
     return application.version if application.name == "Scan" else 0
-
-
-_NO_MODEL: Final = Model((), (), (), 0, (), "", ())
-"""Defaults of a schema hold no stored tensor."""

@@ -7,15 +7,16 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from math import copysign, isfinite
+from typing import Final
 
 import numpy as np
 from sonnx.semantics.errors import Unsupported
 from sonnx.semantics.formulas.terms import TRUE
 from sonnx.semantics.model.elements import ELEMENT_TYPES
-from sonnx.semantics.model.graph import Attribute
+from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.schemas import Schema, schema_of
 from sonnx.semantics.model.values import Array
-from sonnx.semantics.operators.application import Application, AttributeData, Outputs
+from sonnx.semantics.operators.application import Application, AttributeData, Outputs, data_of
 from sonnx.semantics.operators.compiled import ieee
 from sonnx.semantics.operators.shapes.contents import HEADER, Content, Demand, Site
 from sonnx.semantics.operators.shapes.node import demanded, examine, follow
@@ -237,24 +238,13 @@ def usual_attributes(operator: str, version: int) -> Mapping[str, AttributeData]
 
 @cache
 def _usual(schema: Schema | None) -> Mapping[str, AttributeData]:
-    found = {} if schema is None else {n: it.default for n, it in schema.attributes.items() if it.default is not None}
-    return {name: value for name, it in found.items() if (value := plain(it)) is not None}
+    stated = () if schema is None else schema.attributes.values()
+    known = ((it.name, data_of(it.default, _NO_MODEL)) for it in stated if it.default is not None)
+    return {name: data for name, data in known if data is not None}
 
 
-def plain(attribute: Attribute) -> AttributeData | None:
-    """The value of an attribute that is no tensor and no graph, as a text sees it."""
-    value = attribute.value
-    match value:
-        case bytes():
-            return value.decode("utf-8", "surrogateescape")
-        case int() | float() if attribute.kind in ("INT", "FLOAT"):
-            return value
-        case tuple():
-            texts = tuple(it.decode("utf-8", "surrogateescape") for it in value if isinstance(it, bytes))
-            numbers = tuple(it for it in value if isinstance(it, int | float))
-            return texts if attribute.kind == "STRINGS" else numbers if attribute.kind in ("INTS", "FLOATS") else None
-        case _:
-            return None
+_NO_MODEL: Final = Model((), (), (), 0, (), "", ())
+"""Defaults of a schema hold no stored tensor."""
 
 
 def same(left: object, right: object) -> bool:

@@ -39,6 +39,15 @@ HELPED: Mapping[str, tuple[str, str]] = {
         f" C = Clip(U, lo, hi) Q = Sigmoid(C) D = {BACK}(Q) Y = Neg(D) }}",
         "Add Clip Neg Relu Sigmoid Softmax",
     ),
+    "functions of single elements and of two": (
+        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) T = Tanh(A) E = Exp(T) M = Neg(E) S = Sub(M, A) V = Div(S, E)"
+        f" D = {BACK}(V) Y = Relu(D) }}",
+        "Div Exp Neg Relu Sub Tanh",
+    ),
+    "a term and a factor for each channel": (
+        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) B = Add(A, each) M = Mul(B, each) D = {BACK}(M) Y = Neg(D) }}",
+        "Add Mul Neg",
+    ),
     "residual": (
         f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Relu(A) S = Add(R, A) D = {BACK}(S) Y = Neg(D) }}",
         "Add Neg Relu",
@@ -97,7 +106,7 @@ LEFT: Mapping[str, str] = {
     "one that is needed": f"({IMAGE} X) => ({MOVED} Y) {{ A = {TO}(X) R = Relu(A) Y = Exp(R) }}",
     "one that is needed at an output": f"({IMAGE} X) => ({MOVED} Y) {{ R = Relu(X) Y = {TO}(R) }}",
     "an operator without a rewrite": (
-        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Exp(A) D = {BACK}(R) Y = Neg(D) }}"
+        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) R = Cos(A) D = {BACK}(R) Y = Neg(D) }}"
     ),
     "readers on the way, and another order": (
         f"({IMAGE} X) => ({MOVED} V, {MOVED} W, float[4,3,2,N] Y) {{ A = {TO}(X) V = Exp(A) R = Relu(A) W = Exp(R)"
@@ -110,8 +119,8 @@ LEFT: Mapping[str, str] = {
     "one operand of two": (
         f"({IMAGE} X, {MOVED} Z) => ({IMAGE} Y) {{ A = {TO}(X) S = Add(A, Z) D = {BACK}(S) Y = Neg(D) }}"
     ),
-    "an operand for each channel": (
-        f"({IMAGE} X) => ({IMAGE} Y) {{ A = {TO}(X) S = Add(A, each) D = {BACK}(S) Y = Neg(D) }}"
+    "an operand for each channel that is not stored": (
+        f"({IMAGE} X, float[2] T) => ({IMAGE} Y) {{ A = {TO}(X) S = Add(A, T) D = {BACK}(S) Y = Neg(D) }}"
     ),
     "from outside of a branch": (
         f"({IMAGE} X, bool c) => ({IMAGE} Y) {{ A = {TO}(X) Y = If(c) <then_branch = t () => ({IMAGE} P)"
