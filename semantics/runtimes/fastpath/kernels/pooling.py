@@ -141,7 +141,8 @@ def _windowed(
             memory = allocate(shape, x.dtype)
         shape = (*shape[: axis + 2], count, *shape[axis + 3 :])
         targets.append(out if axis == last else allocate(shape, x.dtype))
-    pieces = cuts(x.shape[1], min(x.shape[1], -(-byte_parts(x.nbytes, BLOCK_BYTES) // max(1, x.shape[0]))))
+    parts = byte_parts(x.nbytes, BLOCK_BYTES, 2 * len(targets))
+    pieces = cuts(x.shape[1], min(x.shape[1], -(-parts // max(1, x.shape[0]))))
 
     def work(number: int, _worker: int) -> None:
         image, piece = number // len(pieces), pieces[number % len(pieces)]
