@@ -82,7 +82,10 @@ def convolution(site: Site) -> Convolve:
         correlate(np.ascontiguousarray(widened(x, kind)), matrices, out, allocate, finish)
         return out
 
-    return Convolve(lambda x, w, b=None: correlation(window, group, x, w, b).shape, run)
+    def shape(x: Sizes, w: Sizes, b: Sizes | None) -> Sizes:
+        return correlation(window, group, x, w, b).shape
+
+    return Convolve(shape, run)
 
 
 def _both(first: Finish, second: Finish | None) -> Finish:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -165,8 +165,15 @@ def _has_negative_zero(x: Array) -> bool:
     """True where an element is -0.0, whose code is the least integer of its size."""
     if is_integer(x.dtype) or not x.size:
         return False
-    code = np.dtype(f"i{x.itemsize}")
-    return bool(np.min(np.ascontiguousarray(x).view(code)) == np.iinfo(code).min)
+    code, least = _codes(x.itemsize)
+    return bool(np.ascontiguousarray(x).view(code).min() == least)
+
+
+@cache
+def _codes(size: int) -> tuple[np.dtype[np.generic], int]:
+    """The integers of so many bytes, and the least of them."""
+    code = np.dtype(f"i{size}")
+    return code, int(np.iinfo(code).min)
 
 
 def _least(x: Array) -> float:
