@@ -3,7 +3,8 @@
 A run that is recorded notes for each step what memory it asked for, and for each slot in whose memory its value lies
 (views included). From that follows when each buffer is in use; buffers whose times do not meet share bytes. An output
 of a kernel that may work in place gets the bytes of an input of which nothing is needed any more. What becomes an
-output of the graph is in nobody's arena: it belongs to the caller.
+output of the graph is in nobody's arena: it belongs to the caller. A great one gets the memory of an earlier run's when
+the caller has let that go, since the system takes longer to give new memory than to copy as much.
 
 The plan is trusted for values of the recorded shapes, not for where values lie: a value that turns out to lie in
 another buffer than planned is copied (`settled`), and memory that is asked for beyond the plan is new memory.
@@ -11,11 +12,13 @@ another buffer than planned is copied (`settled`), and memory that is asked for 
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass
 from mmap import ACCESS_COPY, mmap
-from typing import Any
+from sys import getrefcount
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,17 +31,24 @@ from .compiled import Compiled, rebuilt, root, roots
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
 
-NEW = -1
-"""The buffer of memory that is not planned."""
+NEW, LEAVING = -1, -2
+"""The buffers of memory that is not planned, and of memory that a caller gets."""
+RECYCLED_BYTES: Final = 128 << 10
+"""From so many bytes on the memory that a caller gets is given once more; the system is not asked for less."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Memory that a step asked for. buffer: where it is to be found, NEW for memory of its own."""
+    """Memory that a step asked for. buffer: where it is to be found, NEW or LEAVING for memory of its own."""
 
     shape: Shape
     dtype: DType
     buffer: int
+
+    @property
+    def bytes(self) -> int:
+        """The size."""
+        return math.prod(self.shape) * self.dtype.itemsize
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +133,9 @@ def planned(record: Recorder) -> ArenaPlan:
     if not isinstance(plan, AllocationPlan):
         raise InternalError("an arena without a limit was refused")
     where = {it.tensor: it.offset for it in plan.allocations}
+    home = {b: LEAVING if b in escaping else same[b] for b in range(count)}
     requests = tuple(
-        tuple(
-            Request(it.shape, it.dtype, NEW if it.buffer == NEW or it.buffer in escaping else same[it.buffer])
-            for it in row
-        )
-        for row in record.requests
+        tuple(Request(it.shape, it.dtype, home.get(it.buffer, NEW)) for it in row) for row in record.requests
     )
     allowed = tuple(
         tuple(frozenset(same[b] for b in record.owners.get(slot, ())) for slot in step.writes)
@@ -189,24 +196,70 @@ class Given:
         return np.empty(shape, dtype)
 
 
+@dataclass(slots=True)
+class Leaving:
+    """Memory that a caller gets: what a step asks for by its request of this number. It is given once more when nobody
+    has it any longer."""
+
+    step: int
+    number: int
+    request: Request
+    memory: Array
+
+    @property
+    def references(self) -> int:
+        """How often the memory is referred to; each array that shows it does so, or refers to one that does."""
+        return getrefcount(self.memory)
+
+
+_UNSHARED: Final = Leaving(0, 0, Request((), np.dtype(np.uint8), LEAVING), np.empty(0, np.uint8)).references
+"""How often memory is referred to that no caller has."""
+
+
 class Arena:
     """The bytes of a plan, for one run at a time. views: for each step; expected: the arrays that outputs should be."""
 
-    __slots__ = ("_buffers", "expected", "given", "plan", "views")
+    __slots__ = ("_buffers", "_leaving", "expected", "given", "plan", "views")
 
     def __init__(self, plan: ArenaPlan) -> None:
         self.plan = plan
         memory = mmap(-1, plan.total, access=ACCESS_COPY) if plan.total else None  # not shared with forks
         self._buffers: dict[int, int] = {}
-        self.views = tuple(tuple(self._view(request, memory) for request in row) for row in plan.requests)
-        self.expected = tuple(
+        self.views = [tuple(self._view(request, memory) for request in row) for row in plan.requests]
+        self.expected = [
             tuple(None if k is None else row[k][2] for k in whole)
             for row, whole in zip(self.views, plan.whole, strict=True)
-        )
+        ]
         self.given = Given()
+        self._leaving = [
+            Leaving(step, number, request, np.empty(0, np.uint8))
+            for step, row in enumerate(plan.requests)
+            for number, request in enumerate(row)
+            if request.buffer == LEAVING and request.bytes >= RECYCLED_BYTES
+        ]
+
+    def begin(self) -> None:
+        """A run begins: there is memory for what the caller gets."""
+        for it in self._leaving:
+            request = it.request
+            if it.memory.size < request.bytes or it.references > _UNSHARED:
+                it.memory = np.empty(request.bytes, np.uint8)
+            self._show(it, np.ndarray(request.shape, request.dtype, it.memory))
+
+    def end(self) -> None:
+        """A run has ended: what the caller gets is his alone."""
+        self.given.views = ()
+        for it in self._leaving:
+            self._show(it, None)
+
+    def _show(self, it: Leaving, view: Array | None) -> None:
+        row = list(self.views[it.step])
+        row[it.number] = (it.request.shape, it.request.dtype, view)
+        self.views[it.step] = tuple(row)
+        self.expected[it.step] = tuple(None if k is None else row[k][2] for k in self.plan.whole[it.step])
 
     def _view(self, request: Request, memory: mmap | None) -> tuple[Shape, DType, Array | None]:
-        if request.buffer == NEW or memory is None:
+        if request.buffer in (NEW, LEAVING) or memory is None:
             return request.shape, request.dtype, None
         # Its base is no array, so that views of it have it as their base and not the whole arena.
         view: Array = np.ndarray(request.shape, request.dtype, memory, self.plan.offsets[request.buffer])

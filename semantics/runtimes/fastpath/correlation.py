@@ -176,6 +176,8 @@ def _lay(goal: Array, x: Array, placed: Placed, starts: Sizes) -> None:
 
 CHANNEL_BYTES: Final = 4 << 20
 """About how many bytes of shifted channels are gathered at a time."""
+_CHANNEL_PASSES: Final = 3
+"""What is done with them takes about as long as so many elementwise steps."""
 
 
 def _by_channels(how: Correlation, itemsize: int) -> Correlate:
@@ -188,7 +190,7 @@ def _by_channels(how: Correlation, itemsize: int) -> Correlate:
     length = sum((o - 1) * p for o, p in zip(placed.count, pitch, strict=True)) + 1
     whole = placed.count[0] * pitch[0]
     row = (taps + each) * whole * itemsize
-    parts = byte_parts(how.channels * row // 4)
+    parts = byte_parts(how.channels * row, passes=_CHANNEL_PASSES)
     wanted = max(parts, -(-how.channels * row // CHANNEL_BYTES))
     block = -(-how.channels // min(how.channels, -(-wanted // parts) * parts))
     shown = tuple(slice(0, o) for o in placed.count)
@@ -241,7 +243,7 @@ def _shift(offset: Sizes, placed: Placed, s: Sizes, pitch: list[int]) -> tuple[i
 
 # ---- Products for each position of the kernel, shifted and added ----------------------------------
 
-TAP_BYTES: Final = 1 << 20
+TAP_BYTES: Final = 4 << 20
 """About how many bytes of such products are computed at a time."""
 
 
@@ -449,7 +451,7 @@ def _zeros(how: Correlation) -> Correlate:
     return correlate
 
 
-DIRECT_BYTES: Final = 1 << 20
+DIRECT_BYTES: Final = 4 << 20
 """About how many bytes of the result are computed at a time where something is done with them."""
 
 

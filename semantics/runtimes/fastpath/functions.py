@@ -250,7 +250,7 @@ def _limiting(function: np.ufunc, beyond: np.ufunc) -> Callable[[Array, Array, A
             else:
                 function(data, beside, out=goal)
 
-        if x.ndim == 2 and _SHORT <= x.shape[1] <= _FILLED:
+        if x.ndim == 2 and _SHORT <= x.shape[1] <= _FILLED and not (x.flags.c_contiguous and out.flags.c_contiguous):
             step(x, full[: x.shape[1]], out)
         elif x.flags.c_contiguous and out.flags.c_contiguous:
             flat, into = x.reshape(-1), out.reshape(-1)
@@ -272,6 +272,28 @@ at_least: Final = _limiting(np.maximum, np.less)
 """at_least(x, bound, out): the bound, of rank 0, where x is less, else x. A bound that is a NaN has no effect."""
 at_most: Final = _limiting(np.minimum, np.greater)
 """at_most(x, bound, out): the bound where x is greater, else x. A bound that is a NaN has no effect."""
+
+
+_MANY: Final = 1 << 15
+_ZEROS: Final = {kind: np.zeros(_MANY, kind) for kind in (SINGLE, DOUBLE)}
+
+
+def rectify(x: Array, _same: Array, out: Array) -> None:
+    """at_least(x, 0, out) for floats and doubles, without its questions where the data lie together."""
+    zeros = _ZEROS[x.dtype]
+    order = _order(np.maximum, x.dtype, True)
+    if order < 0 or not (out.flags.c_contiguous and x.flags.c_contiguous):
+        at_least(x, zeros[0, ...], out)
+        return
+    size = x.size
+    flat, into = x.reshape(size), out.reshape(size)
+    for start in range(0, size, _MANY):
+        data, goal = flat[start : start + _MANY], into[start : start + _MANY]
+        beside = zeros[: data.size]
+        if order:
+            np.maximum(beside, data, out=goal)
+        else:
+            np.maximum(data, beside, out=goal)
 
 
 # ---- choice -----------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from ...model.values import Value
 from . import provider
 from .correlation import Finish
 from .execution import failure
-from .functions import DOUBLE, SINGLE, DType, at_least, scalar
+from .functions import DOUBLE, SINGLE, DType, rectify, scalar
 from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from .kernels.convolution import Convolve, convolution
 from .partition import kernel_name
@@ -26,7 +26,6 @@ from .sites import check_types, prepared, site_of
 from .windows import Sizes
 from .workers import alone, byte_parts, cuts, shared
 
-_ZEROS: Final = {kind: np.zeros((), kind) for kind in (SINGLE, DOUBLE)}
 Operand = TensorId | Array | None
 """A tensor that is there when a chain runs, a known value, or the data that flow along the chain."""
 
@@ -101,7 +100,7 @@ def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
     made: list[Operation] = []
     for link in links:
         if link.op_type == "Relu":
-            made.append(Operation(_rectify, None, None))
+            made.append(Operation(rectify, None, None))
         elif link.op_type == "BatchNormalization":
             operands = (_column(it) for it in link.operands[1:])
             functions = (np.subtract, np.divide, np.multiply, np.add)
@@ -110,10 +109,6 @@ def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
             first, second = (_column(it) for it in link.operands)
             made.append(Operation(FUNCTIONS[link.op_type], first, second))
     return tuple(made)
-
-
-def _rectify(source: Array, _same: Array, out: Array) -> None:
-    at_least(source, _ZEROS[source.dtype], out)
 
 
 def _column(operand: Operand) -> Operand:
@@ -128,19 +123,16 @@ def apply(
 ) -> None:
     """Computes the second block from the first; they may be the same memory.
 
-    given: the tensors that are there, with the axes images, channels, positions. at: where the block lies in them.
+    steps: for the channels of the block. given: the tensors that are there, with the axes images, channels, positions.
+    at: where the block lies in them.
     """
     for function, left, right in steps:
         function(
-            data if left is None else _part(left, given, at), data if right is None else _part(right, given, at), goal
+            data if left is None else given[left][at] if isinstance(left, int) else left,
+            data if right is None else given[right][at] if isinstance(right, int) else right,
+            goal,
         )
         data = goal
-
-
-def _part(operand: TensorId | Array, given: Mapping[TensorId, Array], at: tuple[int, slice, slice]) -> Array:
-    if isinstance(operand, int):
-        return given[operand][at]
-    return operand[at[1]] if operand.ndim else operand
 
 
 def blocks(channels: slice, row_bytes: int, limit: int) -> Sequence[slice]:
@@ -268,16 +260,16 @@ def compiled(fused: provider.FusedNodeAndGraph, registry: provider.KernelRegistr
     graph, meta = fused.filtered_graph, fused.meta_def
     chain = chain_of(graph, registry)
 
-    fitting: dict[Key, bool] = {}
+    known: dict[Key, Fitted | None] = {}
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
-        given = dict(zip(meta.inputs, inputs, strict=True))
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
-        known = fitting.get(key)
-        result = None if known is False else _together(chain, given, allocate, known is not None)
-        if known is None and len(fitting) < _REMEMBERED:
-            fitting[key] = result is not None
-        return (_one_by_one(chain, given, allocate) if result is None else result,)
+        how = known[key] if key in known else fitted(chain, meta.inputs, inputs)
+        if len(known) < _REMEMBERED:
+            known[key] = how
+        if how is None:
+            return (_one_by_one(chain, dict(zip(meta.inputs, inputs, strict=True)), allocate),)
+        return (_together(how, inputs, allocate),)
 
     # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
     return provider.NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
@@ -332,39 +324,71 @@ def _one_by_one(chain: Chain, given: dict[TensorId, Value | None], allocate: All
     return given[chain.singles[-1].writes]
 
 
-def _together(chain: Chain, given: Mapping[TensorId, Value | None], allocate: Allocate, known: bool) -> Array | None:
-    """The result of a chain, None where values do not fit. known: that values of these shapes and types do."""
-    arrays = {t: value for t, value in given.items() if isinstance(value, np.ndarray)}
-    operands = [
-        constant if constant is not None else None if t is None else arrays.get(t)
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    """A chain for inputs of some shapes and types.
+
+    first: by position a known value, the number of an input, or None; the data are an input. steps: what follows, with
+    a known bias of the convolution. beside: the tensors that links read, with the numbers of the inputs. cuts: the
+    steps for the channels that were met.
+    """
+
+    convolve: Convolve | None
+    first: tuple[Array | int | None, ...]
+    steps: tuple[Operation, ...]
+    beside: tuple[tuple[TensorId, int], ...]
+    cuts: dict[tuple[int, int], tuple[Operation, ...]]
+
+    def steps_for(self, channels: slice) -> tuple[Operation, ...]:
+        """The steps for some channels."""
+        key = channels.start, channels.stop
+        if key not in self.cuts:
+            self.cuts[key] = tuple(
+                Operation(it.function, _cut(it.left, channels), _cut(it.right, channels)) for it in self.steps
+            )
+        return self.cuts[key]
+
+
+def _cut(operand: Operand, channels: slice) -> Operand:
+    return operand[channels] if isinstance(operand, np.ndarray) and operand.ndim else operand
+
+
+def fitted(chain: Chain, names: Sequence[TensorId], inputs: Inputs) -> Fitted | None:
+    """The chain for inputs like these, None where they do not fit."""
+    numbers = {t: position for position, t in enumerate(names)}
+    arrays = {t: value for t, value in zip(names, inputs, strict=True) if isinstance(value, np.ndarray)}
+    first = [
+        constant if isinstance(constant, np.ndarray) else None if t is None else numbers[t]
         for t, constant in zip(chain.first, chain.known, strict=True)
     ]
-    x, *others = (it for it in operands if isinstance(it, np.ndarray))
-    if not known and (x.dtype not in (SINGLE, DOUBLE) or x.ndim < 3 or 0 in x.shape or len(arrays) < len(given)):
+    x, *others = [inputs[it] if isinstance(it, int) else it for it in first if it is not None]
+    if not isinstance(x, np.ndarray) or x.dtype not in (SINGLE, DOUBLE) or x.ndim < 3 or 0 in x.shape:
         return None
-    if not known and any(it.dtype != x.dtype for it in others):
+    beside = [it for it in others if isinstance(it, np.ndarray) and it.dtype == x.dtype]
+    if len(arrays) < len(names) or len(beside) < len(others):
         return None
-
-    def whole(out: Array) -> dict[TensorId, Array]:
-        """The other operands with one axis for all positions. Raises KernelError where one does not fit."""
-        if not known and not all(fits(link, out.shape, out.dtype, arrays) for link in chain.links):
-            raise KernelError("an operand does not fit")
-        if not chain.beside:
-            return {}
-        flat = (*out.shape[:2], math.prod(out.shape[2:]))
-        return {t: arrays[t].reshape(flat) for t in chain.beside}
-
+    shape, steps = x.shape, chain.steps
     if chain.convolve is not None:
         try:
-            w, b = others[0], others[1] if len(others) > 1 else None
-            return chain.convolve(x, w, b, allocate, lambda out: _finishing(chain.steps, out, out, whole(out)))
+            shape = chain.convolve.shape(x.shape, beside[0].shape, beside[1].shape if len(beside) > 1 else None)
         except KernelError:
             return None
-    if not known and not all(fits(link, x.shape, x.dtype, arrays) for link in chain.links):
+        if len(first) > 2 and isinstance(bias := first[2], np.ndarray):
+            first, steps = first[:2], (Operation(np.add, None, _column(bias)), *steps)
+    if not all(fits(link, shape, x.dtype, arrays) for link in chain.links):
         return None
+    return Fitted(chain.convolve, tuple(first), steps, tuple((t, numbers[t]) for t in chain.beside), {})
+
+
+def _together(how: Fitted, inputs: Inputs, allocate: Allocate) -> Array:
+    """The result of a chain."""
+    x, *others = [_array(inputs[it]) if isinstance(it, int) else it for it in how.first if it is not None]
+    if how.convolve is not None:
+        b = others[1] if len(others) > 1 else None
+        return how.convolve.run(x, others[0], b, allocate, lambda out: _finishing(how, out, out, inputs))
     out = allocate(x.shape, x.dtype)
-    finish = _finishing(chain.steps, x, out, whole(out))
-    pieces = cuts(x.shape[1], min(byte_parts(x[0].nbytes, BLOCK_BYTES), x.shape[1]))
+    finish = _finishing(how, x, out, inputs)
+    pieces = cuts(x.shape[1], min(byte_parts(x[0].nbytes, BLOCK_BYTES, len(how.steps)), x.shape[1]))
     everything = slice(0, math.prod(x.shape[2:]))
 
     def work(number: int, _worker: int) -> None:
@@ -374,23 +398,31 @@ def _together(chain: Chain, given: Mapping[TensorId, Value | None], allocate: Al
     return out
 
 
-def _finishing(steps: Sequence[Operation], x: Array, out: Array, given: Mapping[TensorId, Array]) -> Finish:
+def _array(value: Value | None) -> Array:
+    if isinstance(value, np.ndarray):
+        return value
+    raise KernelError("an input of a chain is no tensor")
+
+
+def _finishing(how: Fitted, x: Array, out: Array, inputs: Inputs) -> Finish:
     """Applies the steps to a part of the data; x may be out."""
     flat = (*out.shape[:2], math.prod(out.shape[2:]))
-    source, target = x.reshape(flat), out.reshape(flat)
+    target = out.reshape(flat)
+    source = target if x is out else x.reshape(flat)
+    given = {t: _array(inputs[position]).reshape(flat) for t, position in how.beside}
 
     def finish(image: int, channels: slice, places: slice) -> None:
         row = (places.stop - places.start) * out.itemsize
         size = (channels.stop - channels.start) * row
-        if size <= BLOCK_BYTES:
+        if size <= BLOCK_BYTES or channels.stop == channels.start + 1:
             at = (image, channels, places)
-            apply(steps, given, at, source[at], target[at])
+            goal = target[at]
+            apply(how.steps_for(channels), given, at, goal if source is target else source[at], goal)
             return
         pieces = blocks(channels, row, BLOCK_BYTES)
 
         def work(number: int, _worker: int) -> None:
-            at = (image, pieces[number], places)
-            apply(steps, given, at, source[at], target[at])
+            finish(image, pieces[number], places)
 
         (shared if byte_parts(size) > 1 else alone)(len(pieces), work)
 

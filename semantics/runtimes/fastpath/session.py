@@ -163,7 +163,9 @@ class Session:
         """Runs the steps; the first run for inputs of these shapes makes the plan."""
         if pool is not None:
             arena = pool.taken()
+            arena.begin()
             run_planned(variant.compiled, slots, arena)
+            arena.end()
             pool.free.append(arena)
             return
         record = run_recorded(variant.compiled, slots)

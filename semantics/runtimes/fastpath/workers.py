@@ -235,10 +235,10 @@ def alone(parts: int, work: Work) -> None:
         work(part, 0)
 
 
-def byte_parts(size: int, most: int | None = None) -> int:
+def byte_parts(size: int, most: int | None = None, passes: int = 1) -> int:
     """Into how many parts copies or elementwise steps on so many bytes are cut: as many for each thread, and so many
-    that no part has many more than `most` bytes."""
-    threads = min(THREADS, max(1, size // _BYTES))
+    that no part has many more than `most` bytes. passes: how many steps there are."""
+    threads = min(THREADS, max(1, size * passes // _BYTES))
     return threads if most is None else -(-max(1, size // most) // threads) * threads
 
 

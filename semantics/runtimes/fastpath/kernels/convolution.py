@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -48,11 +49,17 @@ def _known(constants: Sequence[Value | None], position: int) -> Array | None:
     return widened(known, summing(known.dtype)) if isinstance(known, np.ndarray) else None
 
 
-Convolve = Callable[[Array, Array, Array | None, Allocate, "Callable[[Array], Finish] | None"], Array]
+class Convolve(NamedTuple):
+    """The convolution of a node. shape: that of the result for data, kernels and bias of these shapes; raises
+    KernelError. run: convolves data with kernels and a bias; its last argument: what is done with the parts of the
+    result."""
+
+    shape: Callable[[Sizes, Sizes, Sizes | None], Sizes]
+    run: Callable[[Array, Array, Array | None, Allocate, Callable[[Array], Finish] | None], Array]
 
 
 def convolution(site: Site) -> Convolve:
-    """Convolves data with kernels and a bias; the last argument: what is done with the parts of the result."""
+    """The convolution of a node, with its known kernels laid out when it first runs."""
     window, group = window_of(site), integer(site, "group", 1)
     kernels, known_bias = _known(site.constants, 1), _known(site.constants, 2)
 
@@ -75,7 +82,10 @@ def convolution(site: Site) -> Convolve:
         correlate(np.ascontiguousarray(widened(x, kind)), matrices, out, allocate, finish)
         return out
 
-    return run
+    def shape(x: Sizes, w: Sizes, b: Sizes | None) -> Sizes:
+        return correlation(window, group, x, w, b).shape
+
+    return Convolve(shape, run)
 
 
 def _both(first: Finish, second: Finish | None) -> Finish:
@@ -90,7 +100,7 @@ def _both(first: Finish, second: Finish | None) -> Finish:
 
 
 def _conv(site: Site) -> Compute:
-    run = convolution(site)
+    run = convolution(site).run
 
     def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)

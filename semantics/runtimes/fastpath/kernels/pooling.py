@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Final
 
 import numpy as np
@@ -141,7 +141,8 @@ def _windowed(
             memory = allocate(shape, x.dtype)
         shape = (*shape[: axis + 2], count, *shape[axis + 3 :])
         targets.append(out if axis == last else allocate(shape, x.dtype))
-    pieces = cuts(x.shape[1], min(x.shape[1], -(-byte_parts(x.nbytes, BLOCK_BYTES) // max(1, x.shape[0]))))
+    parts = byte_parts(x.nbytes, BLOCK_BYTES, 2 * len(targets))
+    pieces = cuts(x.shape[1], min(x.shape[1], -(-parts // max(1, x.shape[0]))))
 
     def work(number: int, _worker: int) -> None:
         image, piece = number // len(pieces), pieces[number % len(pieces)]
@@ -164,8 +165,15 @@ def _has_negative_zero(x: Array) -> bool:
     """True where an element is -0.0, whose code is the least integer of its size."""
     if is_integer(x.dtype) or not x.size:
         return False
-    code = np.dtype(f"i{x.itemsize}")
-    return bool(np.min(np.ascontiguousarray(x).view(code)) == np.iinfo(code).min)
+    code, least = _codes(x.itemsize)
+    return bool(np.ascontiguousarray(x).view(code).min() == least)
+
+
+@cache
+def _codes(size: int) -> tuple[np.dtype[np.generic], int]:
+    """The integers of so many bytes, and the least of them."""
+    code = np.dtype(f"i{size}")
+    return code, int(np.iinfo(code).min)
 
 
 def _least(x: Array) -> float:

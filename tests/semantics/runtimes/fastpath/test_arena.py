@@ -11,8 +11,7 @@ import onnx
 import pytest
 from machine_models import FLOAT, graph, node, stored
 from onnx import TensorProto
-from sonnx.semantics.runtimes.fastpath import Session
-from sonnx.semantics.runtimes.fastpath.arena import Arena, ArenaPlan, Request
+from sonnx.semantics.runtimes.fastpath import Session, arena
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel
 from tables import table
 from toy_kernels import elementwise, provider
@@ -53,9 +52,9 @@ def test_what_a_caller_gets_or_gives_is_never_written_again() -> None:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_writes_in_memory_of_its_own() -> None:
-    request = Request((4,), np.dtype(np.float32), 0)
-    arena = Arena(ArenaPlan(((request,),), ((0,),), ((frozenset({0}),),), (0,), 16))
-    ((view,),) = arena.expected
+    request = arena.Request((4,), np.dtype(np.float32), 0)
+    made = arena.Arena(arena.ArenaPlan(((request,),), ((0,),), ((frozenset({0}),),), (0,), 16))
+    ((view,),) = made.expected
     assert view is not None
     view[...] = 1
     child = os.fork()
@@ -64,6 +63,25 @@ def test_a_forked_process_writes_in_memory_of_its_own() -> None:
         os._exit(0)
     os.waitpid(child, 0)
     assert view.tolist() == [1, 1, 1, 1]
+
+
+def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arena, "RECYCLED_BYTES", 1)
+    made = session(net([node("Neg", ["x"], ["y"]), node("Neg", ["y"], ["z"])], outputs="yz"))
+    x = floats(*range(1000))
+    kept: list[Any] = []
+    places = []
+    for keep in ("", "", "", "array", "view", "bytes", "", ""):
+        y, z = made.run(None, {"x": x})
+        assert np.array_equal(y, -x) and np.array_equal(z, x)  # type: ignore[arg-type]
+        assert isinstance(y, np.ndarray) and not any(np.shares_memory(np.asarray(it), y) for it in (*kept, z))
+        places.append(y.ctypes.data)
+        y[...] = 7
+        if keep:
+            kept.append({"array": y, "view": y.reshape(2, 500)[1:], "bytes": memoryview(y)}[keep])
+        del y, z
+    assert places[1] == places[2] == places[3] and len(set(places[3:7])) == 4 and places[6] == places[7]
+    assert all(np.all(np.asarray(it) == 7) for it in kept)
 
 
 def test_a_chain_works_in_one_buffer() -> None:
