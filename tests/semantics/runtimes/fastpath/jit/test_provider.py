@@ -340,7 +340,7 @@ def _wide() -> tuple[Session, Arrays, tuple[Any, ...]]:
 
 def test_the_threads_that_wait_for_lists_change_no_bit() -> None:
     session, inputs, expected = _wide()
-    for pause in (0.0, 0.0, 0.002, 0.0):  # they sleep after a while, and are called
+    for pause in [*[0.0] * 60, 0.002] * 4:  # they sleep after a while, and are called
         time.sleep(pause)
         assert _bits(session.run(None, inputs)[0]) == expected
 
