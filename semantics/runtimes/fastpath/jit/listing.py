@@ -218,7 +218,7 @@ def _lent(shape: Shape, free: deque[Array]) -> Array:
         memory = free.pop()
     except IndexError:
         memory = np.empty(size, np.uint8)
-    base = (ctypes.c_char * size).from_buffer(memory)
+    base = (ctypes.c_char * size).from_buffer(memory.data)
     # It is the base of all views of the memory; when the last one is gone, so is it.
     weakref.finalize(base, free.append, memory).atexit = False
-    return np.ndarray(shape, SINGLE, base)
+    return np.ndarray(shape, SINGLE, memoryview(base))

@@ -13,17 +13,16 @@ import hashlib
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from .crew import Execute
 from .image import image_of, laid, read, written
 from .processor import IDENTITY
 
-Execute = Callable[[int, int, int, int, int, int], None]
 _SOURCES: Final = ("operations.py", "processor.py", "vectors.py", "routines.py", "image.py", "loading.py")
 _NAME: Final = "sonnx_execute"
 _OBJECT, _IMAGE = b"o", b"i"
@@ -47,7 +46,7 @@ def _loaded() -> Execute:
         keep(path, code)
     address, held = _by_llvm(code[1:]) if code[:1] == _OBJECT else laid(read(code[1:]))
     _HELD.append(held)
-    types = (ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 6)
+    types = (ctypes.c_void_p, ctypes.c_void_p, *(ctypes.c_int64,) * 8)
     function = ctypes.CFUNCTYPE(ctypes.c_int32, *types)(address)
 
     def run(*arguments: int) -> None:
@@ -81,7 +80,7 @@ def _compiled() -> bytes:
     # Neither wrappers nor counted memory: the code needs nothing of Numba when it runs.
     options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
     function = numba.njit(nogil=True, error_model="numpy", **options)(routines.execute)
-    signature = (numba.int64,) * 6
+    signature = (numba.int64,) * 8
     function.compile(signature)
     made = function.overloads[signature]
     library = made.library

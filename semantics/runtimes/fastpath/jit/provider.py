@@ -24,7 +24,8 @@ from ..kernel import Allocate, Array, Compute, Inputs, Outputs, Site
 from ..partition import kernel_name
 from ..registry import numpy_kernels
 from ..sites import check_types, prepared, site_of
-from ..workers import THREADS, alone, shared
+from ..workers import THREADS, shared
+from .crew import CREW
 from .listing import Listed, Listing, Returned, address, finished
 from .lowering import LOWER, UnfitError, convolved, elementwise, lower
 
@@ -333,10 +334,14 @@ def _run(listed: Listed, returned: Returned, inputs: Inputs, allocate: Allocate)
     scratch = allocate((threads, listed.scratch), np.dtype(np.uint8))
     counters = np.zeros(16 * len(listed.starts) + 8, np.int64)
     first = -(-address(counters) // 64) * 64
-    start, words, starts = address(scratch), address(listed.words), address(listed.starts)
+    start = address(scratch)
+    whole = (address(listed.words), address(listed.starts), len(listed.starts), address(bases), first)
 
     def work(thread: int, _worker: int) -> None:
-        function(words, starts, len(listed.starts), address(bases), first, start + thread * listed.scratch)
+        function(*whole, start + thread * listed.scratch, 0, 0)
 
-    (shared if threads > 1 else alone)(threads, work)
+    if threads == 1:
+        work(0, 0)
+    elif not CREW.run(function, whole, start, listed.scratch):
+        shared(threads, work)
     return tuple(outputs)

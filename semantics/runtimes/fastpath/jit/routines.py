@@ -27,6 +27,7 @@ from .vectors import (
     copied,
     counted,
     dot,
+    exchanged,
     fetched,
     floats,
     integers,
@@ -37,6 +38,7 @@ from .vectors import (
     row_with_row,
     row_with_scalar,
     seen,
+    stored,
     thinned,
     total,
     yielded,
@@ -537,13 +539,69 @@ def _cell(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
 # ---- All of them ------------------------------------------------------------------------------
 
 
-def execute(listed: int, begins: int, count: int, based: int, counters: int, scratch: int) -> None:
+IDLE, POSTED, TAKEN, DONE = range(4)
+"""What is said at the desk of a thread: of a list that is posted the caller learns whether it was taken, and when it is
+done."""
+_DESK: Final = 64
+_LOOKS: Final = 8000
+"""Looks for another list before a thread sleeps: for about a tenth of a millisecond."""
+
+
+def execute(
+    listed: int, begins: int, count: int, based: int, counters: int, scratch: int, desks: int, helpers: int
+) -> None:  # fmt: skip
     """Runs the operations in their order, together with any number of threads that call this at the same time.
 
     listed, begins, based: the addresses of the words, of the places where the operations begin, of the bases.
     counters: the address of two integers for each operation, 64 bytes apart, which were 0: the parts that are taken,
-    and those that are done. scratch: memory of this thread alone.
+    and those that are done. scratch: memory of this thread alone. desks: where so many other threads are told of the
+    list, after the parameters up to `scratch` and the size of that memory for each thread.
+
+    With listed = 0 it serves at desk `count` for a while.
     """
+    if listed == 0:
+        _serve(desks, desks + _DESK * count, count)
+        return
+    for number in range(1, helpers + 1):
+        stored(desks + _DESK * number, POSTED)
+    _operations(listed, begins, count, based, counters, scratch)
+    for number in range(1, helpers + 1):
+        desk = desks + _DESK * number
+        if not exchanged(desk, POSTED, IDLE):
+            looks = 0
+            while seen(desk) != DONE:
+                looks = _waited(looks)
+            stored(desk, IDLE)
+
+
+@native
+def _serve(posted: int, desk: int, number: int) -> None:
+    """Runs lists that are posted, until there was none for a while."""
+    job = integers(posted)
+    stored(desk + 8, 1)
+    looks = 0
+    while looks < _LOOKS:
+        if seen(desk) == POSTED and exchanged(desk, POSTED, TAKEN):
+            _operations(job[0], job[1], job[2], job[3], job[4], job[5] + number * job[6])
+            stored(desk, DONE)
+            looks = 0
+        looks += 1
+        paused()
+    stored(desk + 8, 0)
+
+
+@native
+def _waited(looks: int) -> int:
+    """Waits a moment, the longer the more often it was looked."""
+    if looks > _PATIENCE:
+        yielded()
+    else:
+        paused()
+    return looks + 1
+
+
+@native
+def _operations(listed: int, begins: int, count: int, based: int, counters: int, scratch: int) -> None:
     words, starts, bases = integers(listed), integers(begins), integers(based)
     for number in range(count):
         w = starts[number]
@@ -581,8 +639,4 @@ def execute(listed: int, begins: int, count: int, based: int, counters: int, scr
             counted(done)
         looks = 0
         while seen(done) < parts:
-            looks += 1
-            if looks > _PATIENCE:
-                yielded()
-            else:
-                paused()
+            looks = _waited(looks)

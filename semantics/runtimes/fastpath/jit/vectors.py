@@ -683,6 +683,24 @@ seen: Final = intrinsic(_function(types.int64, 1, _seen))
 """seen(counter): the integer at an address, with all that other threads wrote before they counted."""
 
 
+def _stored(builder: Any, values: Sequence[Any]) -> None:
+    builder.store_atomic(values[1], _pointer(builder, values[0], I64), "release", 8)
+
+
+stored: Final = intrinsic(_function(types.void, 2, _stored))
+"""stored(address, value): writes an integer, after all that was written before, for threads that see it."""
+
+
+def _exchanged(builder: Any, values: Sequence[Any]) -> Any:
+    address, old, new = values
+    pair = builder.cmpxchg(_pointer(builder, address, I64), old, new, "acq_rel", "acquire")
+    return builder.zext(builder.extract_value(pair, 1), I64)
+
+
+exchanged: Final = intrinsic(_function(types.int64, 3, _exchanged))
+"""exchanged(address, old, new): writes an integer where the old one is there; gives 1 if so, else 0."""
+
+
 def _paused(builder: Any, _values: Sequence[Any]) -> Any:
     if llvm.get_process_triple().startswith(("x86_64", "i386", "i686")):
         name = "llvm.x86.sse2.pause"

@@ -3,6 +3,8 @@ what the specification allows; the nodes that it takes; many threads."""
 
 from __future__ import annotations
 
+import os
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from tables import table
 
 pytest.importorskip("numba", reason="native code needs the extra [jit]")
 from sonnx.semantics.runtimes.fastpath.jit import provider
+from sonnx.semantics.runtimes.fastpath.jit.crew import CREW, Crew
 
 Arrays = dict[str, Any]
 NAME = "NumbaExecutionProvider"
@@ -320,3 +323,49 @@ def test_threads_share_a_session() -> None:
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(lambda k: _bits(session.run(None, {"x": inputs[k % 6]})[0]), range(120)))
     assert all(it == expected[k % 6] for k, it in enumerate(found))
+
+
+WIDE = "c = Conv<pads = [1, 1, 1, 1]>(x, one) d = Conv<pads = [1, 1, 1, 1]>(c, w) y = Relu(d)"
+"""Two products of several parts each."""
+
+
+def _wide() -> tuple[Session, Arrays, tuple[Any, ...]]:
+    session = Session(_model(WIDE), [NAME])
+    inputs = {"x": _x((1, C, 60, 64), special=False)}
+    session.run(None, inputs)
+    with CREW._lock:  # threads that wait for no list
+        (alone,) = session.run(None, inputs)
+    return session, inputs, _bits(alone)
+
+
+def test_the_threads_that_wait_for_lists_change_no_bit() -> None:
+    session, inputs, expected = _wide()
+    for pause in [*[0.0] * 60, 0.002] * 4:  # they sleep after a while, and are called
+        time.sleep(pause)
+        assert _bits(session.run(None, inputs)[0]) == expected
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    session, inputs, expected = _wide()
+    session.run(None, inputs)
+    called = CREW._called
+    child = os.fork()
+    if not child:
+        same = all(_bits(session.run(None, inputs)[0]) == expected for _ in range(3))
+        os._exit(0 if same and CREW._called is not called else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert _bits(session.run(None, inputs)[0]) == expected
+
+
+def test_one_list_runs_at_a_time() -> None:
+    crew = Crew()
+    ran: list[bool] = []
+
+    def execute(*given: int) -> None:
+        if given[0]:  # the calling thread, while the list runs
+            ran.append(crew.run(lambda *_: None, (1, 1, 1, 1, 1), 0, 0))
+
+    assert crew.run(execute, (1, 1, 1, 1, 1), 0, 0)
+    assert ran == [False]
