@@ -10,13 +10,17 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final
+from weakref import ref
 
-from sonnx.spec.library import specification
+from sonnx.spec.language.syntax import Constraint
+from sonnx.spec.library import Specification, specification
 from sonnx.spec.terminal import few
 
 from ..errors import InternalError, ModelError, Unsupported
 from ..facts.gathering import structure
+from ..facts.structure import Structure
 from ..formulas.evaluate import judge
 from ..model.graph import Model, NodeId, TensorId
 from ..model.loader.source import check_texts
@@ -75,20 +79,42 @@ def check_complete(model: Model) -> None:
 
 
 def check_well_formed(model: Model, constraints: Sequence[str] = WELL_FORMED) -> Stuck | None:
-    """Why the graph cannot be run: the first of the constraints that it breaks."""
+    """Why the graph cannot be run: the first of the constraints that it breaks. What was found out is kept as long as
+    the model is: engines that are compared ask the same, one after the other."""
     text = specification()
-    facts = structure(model)
+    known, facts = _known(model, text), cache(lambda: structure(model))
     for name in constraints:
-        constraint = text.constraints[name]
-        judgement = judge(constraint, text.functions, facts, limit=1)
-        if judgement.verdict != "holds":
-            at = judgement.failures or judgement.unknowns
-            places = ", ".join(facts.place(sort, value) for _, sort, value in at[0].bindings)
-            message = f"{places} breaks it (one of {judgement.failed} places)"
-            if not judgement.failures:
-                message = f"it is not known of {places} (one of {judgement.undecided} places): {at[0].reason}"
-            return violated(constraint, message, "`sonnx certify` shows what to do.")
+        if name not in known:
+            known[name] = _broken(text.constraints[name], text, facts())
+        if (wrong := known[name]) is not None:
+            return wrong
     return None
+
+
+Answers = dict[str, Stuck | None]
+_answers: dict[int, tuple[ref[Model], Specification, Answers]] = {}
+"""What is known of models, by their places in memory: a comparison of models goes through all of them."""
+
+
+def _known(model: Model, text: Specification) -> Answers:
+    place = id(model)
+    kept = _answers.get(place)
+    if kept is None or kept[0]() is not model or kept[1] is not text:
+        kept = _answers[place] = (ref(model, lambda _: _answers.pop(place, None)), text, {})
+    return kept[2]
+
+
+def _broken(constraint: Constraint, text: Specification, facts: Structure) -> Stuck | None:
+    """Why the graph breaks a constraint; None where it holds."""
+    judgement = judge(constraint, text.functions, facts, limit=1)
+    if judgement.verdict == "holds":
+        return None
+    at = judgement.failures or judgement.unknowns
+    places = ", ".join(facts.place(sort, value) for _, sort, value in at[0].bindings)
+    message = f"{places} breaks it (one of {judgement.failed} places)"
+    if not judgement.failures:
+        message = f"it is not known of {places} (one of {judgement.undecided} places): {at[0].reason}"
+    return violated(constraint, message, "`sonnx certify` shows what to do.")
 
 
 def initial(

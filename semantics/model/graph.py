@@ -184,7 +184,7 @@ class ModelFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Model:
     """G with what a model file says about itself. graphs[0] is the main graph.
 

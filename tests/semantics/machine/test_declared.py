@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +13,7 @@ from sonnx.semantics import load_proto, run
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.formulas.evaluate import judge
+from sonnx.semantics.machine import execution
 from sonnx.semantics.machine.execution import Run, check_well_formed
 from sonnx.semantics.model.values import Value
 from sonnx.semantics.runtimes.fastpath import Session
@@ -217,3 +219,17 @@ def test_a_graph_of_which_a_constraint_is_not_known_is_refused_with_the_reason()
     refused = check_well_formed(model, ["Deterministic"])
     assert refused is not None
     assert refused.message.startswith("it is not known of /0:elsewhere::Foo (one of 1 places): ONNX does not define")
+
+
+def test_a_model_is_judged_once_and_another_in_its_place_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    texts = {"y = Relu(x)": True, "z = Relu(y) y = Relu(z)": False}
+    asked: list[object] = []
+    monkeypatch.setattr(execution, "judge", lambda *given, **more: asked.append(given) or judge(*given, **more))
+    for text, right in list(texts.items()) * 5:
+        model = load_proto(graph("float[2,3] y", text))
+        assert (check_well_formed(model) is None) == right
+        count = len(asked)
+        assert (check_well_formed(model) is None) == right and len(asked) == count
+        del model
+    gc.collect()
+    assert not [it for it, _, _ in execution._answers.values() if it() is None]
