@@ -6,10 +6,10 @@
 The nets are the light models (`light_models`) and layers of language models (`layer_models`), with weights drawn by
 seed. In each turn every engine has a process of its own; they run the net in short rounds, one engine after the other,
 so that what else the machine does falls on all of them. Bytecode of Python is kept for the time of the benchmark, as
-that of installed packages is. Figures are the least of all turns:
+that of installed packages is. Figures are the least of all rounds and turns:
 
     ms      wall-clock time of a run; the number behind it is the ratio to onnxruntime with all its optimisations
-    cpu     processor time of a run, of all threads
+    cpu     processor time of a run, of all threads, the mean of a round
     load    processor time in which the session is made, after the engine was imported
     first   processor time in which a fresh process imports the engine, makes the session and runs the net once
     MB      peak memory of the process, inputs and outputs included
@@ -127,14 +127,14 @@ def one(engine: str, model: Path, target: Path) -> None:
 
 
 def best_of(run: Run, inputs: Any) -> tuple[float, float]:
-    """The least wall-clock and processor time of a run."""
-    began, wall, processor = time.perf_counter(), math.inf, math.inf
-    while wall == math.inf or time.perf_counter() - began < SECONDS:
-        used, start = time.process_time(), time.perf_counter()
+    """The least wall-clock time of a run, and the processor time of one, that of all divided by their number: the
+    system accounts for what other threads use late, so the difference over one run may lack it."""
+    began, used, wall, count = time.perf_counter(), time.process_time(), math.inf, 0
+    while not count or time.perf_counter() - began < SECONDS:
+        start = time.perf_counter()
         run(inputs)
-        wall = min(wall, time.perf_counter() - start)
-        processor = min(processor, time.process_time() - used)
-    return wall, processor
+        wall, count = min(wall, time.perf_counter() - start), count + 1
+    return wall, (time.process_time() - used) / count
 
 
 def tell(*figures: float) -> None:

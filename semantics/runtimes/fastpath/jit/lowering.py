@@ -275,18 +275,25 @@ def _cut(each: int, family: int, places: int, others: int, threads: int) -> tupl
     vectors = -(-places // LANES)
     best = (math.inf, 0, 0)
     least = -(-units * family // _TALL)
-    for bands in range(least, max(least, min(units, 2 * threads)) + 1):
+    for bands in sorted({least, *(it for it in (2, threads, 2 * threads) if least < it <= units)}):
         band = -(-units // bands)
-        heights = [min(band, units - k) for k in range(0, units, band)]
+        heights = [min(band, units - k) for k in range(0, units, band)] * min(others, threads)
         most = max(1, min(panels, _SUMS // (band * family * columns), 10))
         for size in [most] if vectors <= _WHOLE else range(1, most + 1):
             widths = [min(3 * size, vectors - k) + _AGAIN for k in range(0, vectors, 3 * size)]
-            ends = [0.0] * threads
-            for height in heights * min(others, threads):
-                for width in widths:
-                    ends[ends.index(min(ends))] += height * width
-            best = min(best, (max(ends), -band * family, -size * columns))
+            end = _last([height * width for height in heights for width in widths], threads)
+            best = min(best, (end, -band * family, -size * columns))
     return -best[1], -best[2]
+
+
+def _last(parts: Sequence[float], threads: int) -> float:
+    """When all of these parts are done by threads that take one after the other, about that where there are many."""
+    if len(parts) > 8 * threads:
+        return (sum(parts) + max(parts)) / threads
+    ends = [0.0] * threads
+    for part in parts:
+        ends[ends.index(min(ends))] += part
+    return max(ends)
 
 
 def _integer(parameters: Mapping[str, int | At], name: str) -> int:

@@ -44,6 +44,9 @@ SCALAR, CHANNEL, TENSOR, ROW = range(4)
 """The kinds of operands of a step: one element, one for each channel, a tensor like the data, one row of it."""
 ERF, SIGMOID, TANH, EXP = range(4)
 """The functions of one operand."""
+IDLE, POSTED, TAKEN, DONE = range(4)
+"""What is said at the desk of a thread: of a list that is posted the caller learns whether it was taken, and when it is
+done."""
 
 
 def positions(code: int) -> Any:

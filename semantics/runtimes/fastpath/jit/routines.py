@@ -539,9 +539,7 @@ def _cell(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
 # ---- All of them ------------------------------------------------------------------------------
 
 
-IDLE, POSTED, TAKEN, DONE = range(4)
-"""What is said at the desk of a thread: of a list that is posted the caller learns whether it was taken, and when it is
-done."""
+IDLE, POSTED, TAKEN, DONE = operations.IDLE, operations.POSTED, operations.TAKEN, operations.DONE
 _DESK: Final = 64
 _LOOKS: Final = 8000
 """Looks for another list before a thread sleeps: for about a tenth of a millisecond."""

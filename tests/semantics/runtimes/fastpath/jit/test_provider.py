@@ -3,6 +3,7 @@ what the specification allows; the nodes that it takes; many threads."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +20,8 @@ from tables import table
 
 pytest.importorskip("numba", reason="native code needs the extra [jit]")
 from sonnx.semantics.runtimes.fastpath.jit import provider
-from sonnx.semantics.runtimes.fastpath.jit.crew import CREW, Crew
+from sonnx.semantics.runtimes.fastpath.jit.crew import CREW, Crew, Execute
+from sonnx.semantics.runtimes.fastpath.jit.operations import DONE, POSTED
 
 Arrays = dict[str, Any]
 NAME = "NumbaExecutionProvider"
@@ -340,9 +342,29 @@ def _wide() -> tuple[Session, Arrays, tuple[Any, ...]]:
 
 def test_the_threads_that_wait_for_lists_change_no_bit() -> None:
     session, inputs, expected = _wide()
-    for pause in [*[0.0] * 60, 0.002] * 4:  # they sleep after a while, and are called
+    for pause in (0.0, 0.0, 0.002, 0.0):  # they sleep after a while, and are called
         time.sleep(pause)
         assert _bits(session.run(None, inputs)[0]) == expected
+
+
+def test_a_thread_that_waits_takes_a_list_and_has_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, inputs, expected = _wide()
+    done: list[int] = []
+
+    def run(execute: Execute, given: tuple[int, ...], scratch: int, size: int) -> bool:
+        lines = np.zeros(32, np.int64)
+        first = -lines.ctypes.data // 8 % 8
+        desks = lines[first : first + 16]
+        desks[:9] = (*given, scratch, size, 0, POSTED)
+        ctypes.memset(scratch, 7, size)
+        execute(0, 0, 1, 0, 0, 0, desks.ctypes.data, 0)
+        assert ctypes.string_at(scratch, size) == b"\7" * size
+        done.append(int(desks[8]))
+        return True
+
+    monkeypatch.setattr(Crew, "run", lambda _, *given: run(*given))
+    assert _bits(session.run(None, inputs)[0]) == expected
+    assert done == [DONE]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
