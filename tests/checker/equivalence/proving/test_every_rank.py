@@ -21,7 +21,7 @@ CONTROLS = {
     )
 }
 """False rewrites by name."""
-QUICK = ("K1", "K5", "K10", "K15", "K26", "A1", "A3", "A5", "A6", "Turned")
+QUICK = ("K1", "K5", "K10", "K15", "K26", "K30", "A1", "A3", "A5", "A6", "A49", "A50", "Turned")
 EVERY = {
     "NegNeg": "any", "AddNeg": "any", "AddZero": "any", "SwishWritten": "any", "GeluWritten": "one by one",
     "SqueezeAllEarlier": "any", "BiasGelu": "any", "PowTwo": "any",
