@@ -103,6 +103,11 @@ def seconds() -> dict[str, float]:
     return {row["rule"]: float(row["seconds"]) for row in rows()}
 
 
+def for_few_axes() -> frozenset[str]:
+    """The rules with a proof on record for few axes alone: one for any number of them was looked for then."""
+    return frozenset(it.rule for it in recorded().values() if it.axes is not None and it.holds)
+
+
 def write(verdicts: Iterable[Verdict], listed: int, path: Path = PATH) -> None:
     """Writes rows for verdicts that show what their rules claim, in place of older rows of the same rules. Rows of
     rules that the text has no more go. listed: the greatest length of a list that is tried where proofs cut lists.

@@ -49,9 +49,10 @@ def prove(
     decoding gives back what was encoded, is shown for each width of elements from the definitions of part 3b.
 
     With --transforms the rewrites of part 7 are judged: each is proved from the operators' texts, at all sizes and for
-    0 to 4 axes, or refuted by an input on which its sides differ, or open. What a rule claims holds where the proof is
-    as strong (exact: the same bits; allowed: one of the results that the left side may have; reals: equal over the
-    reals); a rule that claims never has to be refuted.
+    every number of axes or for 0 to 4 of them, or refuted by an input on which its sides differ, or open. Without NAME
+    a proof for every number of axes is not looked for where the record has one for 0 to 4. What a rule claims holds
+    where the proof is as strong (exact: the same bits; allowed: one of the results that the left side may have; reals:
+    equal over the reals); a rule that claims never has to be refuted.
 
     Exit code: 0 all proved and no gate failed, every rewrite is what it claims; 1 otherwise, 2 usage.
 
@@ -143,7 +144,9 @@ def _judge_rewrites(names: Sequence[str], *, as_json: bool, seed: int, jobs: int
     if not as_json:
         click.echo(suite.head())
     with progress_bar(counted=True) as progress:
-        for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress, costs=records.seconds()):
+        few = frozenset() if names else records.for_few_axes()
+        costs = records.seconds()
+        for verdict in suite.judge_all(chosen, jobs=jobs, seed=seed, progress=progress, costs=costs, few=few):
             verdicts.append(verdict)
             if not as_json:
                 known = [f"    in the ledger: {it}" for it in rewriters(verdict.rule)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import replace
 from math import inf
@@ -35,15 +35,17 @@ def rule(it: CoreRewrite) -> Rule:
     return Rule(it.name, cast("Claim", it.claim), it.left, it.right, it.stored, it.doc)
 
 
-def judged(name: str, seed: int = 0) -> Verdict:
+def judged(name: str, seed: int = 0, *, every: bool = True) -> Verdict:
     """The verdict about a rule of part 7."""
-    return judged_rewrite(specification().rules[name], seed)
+    return judged_rewrite(specification().rules[name], seed, every=every)
 
 
-def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True) -> Verdict:
+def judged_rewrite(it: CoreRewrite, seed: int = 0, *, search: bool = True, every: bool = True) -> Verdict:
     """The verdict about a rewrite. A proof takes for granted that definitions have values where they say so: of the
-    right side that has to be on record. search: for an input that refutes it."""
-    found = judge(rule(it), search=search, seed=seed, every=not _not_shown(it.right, every=True))
+    right side that has to be on record. search: for an input that refutes it.
+    every: look for a proof for any number of axes.
+    """
+    found = judge(rule(it), search=search, seed=seed, every=every and not _not_shown(it.right, every=True))
     lacking = _not_shown(it.right) if found.verdict == PROVED else []
     if not lacking:
         return found
@@ -66,21 +68,24 @@ SHOWN = ("proved", "listed")
 
 def judge_all(
     names: Sequence[str], *, jobs: int | None = None, seed: int = 0, progress: Progress | None = None,
-    costs: Mapping[str, float] | None = None,
+    costs: Mapping[str, float] | None = None, few: Collection[str] = (),
 ) -> Iterator[Verdict]:  # fmt: skip
     """The verdicts, as they are found; each process takes one rule after the other. costs: seconds that rules took
-    before: several processes begin with those that take long, and with those of which that is not known.
+    before: several processes begin with those that take long, and with those of which that is not known. few: the rules
+    for which no proof for any number of axes is looked for.
     """
     jobs = min(jobs or os.cpu_count() or 1, len(names))
     if jobs <= 1:
         for done, name in enumerate(names):
             if progress is not None:
                 progress(name, done, len(names))
-            yield judged(name, seed)
+            yield judged(name, seed, every=name not in few)
         return
     pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=_seldom_garbage)
     try:
-        waiting = {pool.submit(judged, name, seed): name for name in longest_first(names, costs or {})}
+        waiting = {
+            pool.submit(judged, name, seed, every=name not in few): name for name in longest_first(names, costs or {})
+        }
         for done, future in enumerate(as_completed(waiting)):
             if progress is not None:
                 progress(waiting[future], done + 1, len(names))

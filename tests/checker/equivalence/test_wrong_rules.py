@@ -30,6 +30,11 @@ def test_there_are_enough() -> None:
     assert len(EACH) >= 300
 
 
+def test_each_proved_rule_has_one() -> None:
+    proved = {name for name, rule in own_specification().rules.items() if rule.claim != "never"}
+    assert set(VARIANTS) == proved
+
+
 @pytest.mark.parametrize("name", VARIANTS)
 def test_what_is_replaced_stands_once_in_the_rule(name: str) -> None:
     text = text_of(name)
