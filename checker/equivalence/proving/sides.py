@@ -252,7 +252,7 @@ def _typed(
     kinds: dict[str, str] = {}
     for position, value in enumerate(inputs):
         formal = None if schema is None else formal_at(schema.inputs, position)
-        if formal is None or not isinstance(value, Array) or not value.type.name:
+        if formal is None or not isinstance(value, Array | Field) or not value.type.name:
             continue
         kind = value.type.name
         admitted = kind not in ELEMENT_TYPES or f"tensor({kind})" in formal.types
