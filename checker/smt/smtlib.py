@@ -104,9 +104,9 @@ FLOOR: Heads = {**PLAIN, "div": _floor("div"), "mod": _floor("mod")}
 
 # ---- Queries: the same bytes every time --------------------------------------------------------
 #
-# In a named query each fact stands on a line of its own. A row or a Bool is bound to the assumption literal of its fact,
-# `(ins.3 use@ins)`, so that an unsatisfiable core over these literals names the facts that it needs; a number is bound
-# to its value. The facts are local to the assertion of the formula; where Horn clauses mention them too, they are
+# In a named query each fact stands on a line of its own. A row or a Bool is bound to the assumption literal of its
+# fact, `(ins.3 use@ins)`, so that an unsatisfiable core over these literals names the facts that it needs; a number is
+# bound to its value. The facts are local to the assertion of the formula; where Horn clauses mention them too, they are
 # defined. (Declared symbols with assertions say the same and take the solver four times as long, definitions twice.)
 
 CHUNK = 2_000
