@@ -19,27 +19,30 @@ POOLS: list[dict[str, AttributeData]] = [
 
 
 @pytest.mark.parametrize("attributes", POOLS, ids=str)
-@pytest.mark.parametrize("nans", [0.0, 0.05])
+@pytest.mark.parametrize("nans", [0.0, 0.05, 0.2])
 def test_what_the_machine_gives_is_allowed(attributes: dict[str, AttributeData], nans: float) -> None:
     draw = np.random.default_rng(0)
     shape = (1, 2, 7, 7)
     least = draw.integers(-3, 4, shape).astype(np.float64)
     most = least + draw.integers(0, 3, shape)
-    maybe, never = draw.uniform(size=shape) < nans, np.zeros(shape, np.bool_)
-    given = bound.Allowed(np.dtype(np.float32), least, most, maybe, never, least, most)
+    endless = draw.uniform(size=shape) < nans  # as far out as a number can be, and a NaN is farther
+    least[endless], most[endless] = np.inf, np.inf
+    maybe = draw.uniform(size=shape) < nans
+    sure = maybe & (draw.uniform(size=shape) < 0.3)
+    given = bound.Allowed(np.dtype(np.float32), least, most, maybe, sure, least, most)
     found = bound.apply(Application("MaxPool", 12, (least.astype(np.float32),), attributes, (True, True)), [given])
     assert isinstance(found, bound.Bounds)
     y, indices = found.values
     assert isinstance(y, bound.Allowed) and isinstance(indices, bound.Allowed)
     for _ in range(20):
-        x = draw.integers(least, most, endpoint=True).astype(np.float32)
-        x[maybe & (draw.uniform(size=shape) < 0.5)] = np.nan
+        x = np.where(draw.uniform(size=shape) < 0.5, least, most).astype(np.float32)
+        x[sure | (maybe & (draw.uniform(size=shape) < 0.5))] = np.nan
         done = ieee.apply(Application("MaxPool", 12, (x,), attributes, (True, True)))
         assert isinstance(done, Outputs)
         value, place = done.values
         assert isinstance(value, np.ndarray) and isinstance(place, np.ndarray)
         numbers = ~np.isnan(value)
-        assert (numbers | y.maybe_nan).all()
+        assert (numbers | y.maybe_nan).all() and not (numbers & y.nan).any()
         assert ((y.least <= value) & (value <= y.most))[numbers].all()
         assert ((indices.least <= place) & (place <= indices.most)).all()
 

@@ -315,9 +315,12 @@ def _favoured(node: Node, space: Space) -> Code:
         if not is_set(x) or x.dtype != FLOAT_SET:
             return known(x).astype(np.float64)
         low, high = np.fmin(x["low"], x["least"]), np.fmax(x["high"], x["most"])
-        maybe = np.isnan(x["low"])
-        low, high = np.where(maybe, -np.inf, low), np.where(maybe, np.inf, high)
-        return np.asarray(np.where((at == step) == largest, high, low))
+        a, unbounded = opened(x), np.isnan(x["low"])
+        low, high = np.where(unbounded, -np.inf, low), np.where(unbounded, np.inf, high)
+        end = np.where((at == step) == largest, high, low)
+        for mask, where in ((a.maybe, at == step), (a.sure, True)):  # a NaN lies farther out than all numbers
+            end = end if mask is None else np.where(mask & where, np.nan, end)
+        return np.asarray(end)
 
     return combine(ends, [lower(body, space), lower(place, space)])
 
