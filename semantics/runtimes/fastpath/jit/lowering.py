@@ -205,7 +205,7 @@ def _data(
             at = At(memory)
         return at, BYTES * plane * np.arange(read), BYTES * channels * plane, plane, plane, plane
     high, wide = -(-placed.padded[0] // s), -(-placed.padded[1] // t)
-    beside = min(placed.before[1], placed.after[1], placed.extent[1] - 1)  # a row has a column for each of its positions
+    beside = min(placed.before[1], placed.after[1], placed.extent[1] - 1)  # each position of a row has a column
     if t == 1 and beside <= operations.ENDED:
         wide -= beside  # the zeros at the left of a row are those at the right of the one before
     plane = s * t * high * wide
