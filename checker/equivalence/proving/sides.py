@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.elements import ELEMENT_TYPES
-from sonnx.semantics.model.schemas import formal_at, schema_of
+from sonnx.semantics.model.schemas import Formal, formal_at, schema_of
 from sonnx.semantics.operators.symbolic import rows
 from sonnx.semantics.operators.symbolic.definedness import Openings, opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
@@ -205,11 +205,11 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     """Both sides under what was decided. Raises Split, Gone."""
     opened = Openings(rule.left)
     symbols, facts = opened.symbols, opened.facts
-    algebra = Terms()
+    algebra, admitted = Terms(), Admitted()
     ports = {port.name: _port(port, instance, opened, algebra) for port in rule.left.inputs}
     run = Evaluation(
         cores=specification().cores,
-        apply=lambda *arguments: composed(*arguments, assume=True),
+        apply=admitted.left,
         algebra=algebra,
         texts=tuple(dict.fromkeys((*texts(rule.left), *texts(rule.right)))),
         decided=choices.decided,
@@ -234,7 +234,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     left = _left(rule.left, envs[0], run)
     if FALSE in run.path:
         raise Gone
-    run.apply = _typed
+    run.apply = admitted.right
     run.obligations.clear()
     run.strict = True
     scope, right = _right(rule.right, envs[1], run)
@@ -243,23 +243,61 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     return Case(instance, left, right, scope, tuple(run.obligations), choices.words, axes)
 
 
-def _typed(
-    name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span, scope: Scope,
-    count: int,
-) -> tuple[Value, ...]:  # fmt: skip
-    """An application on the right side. That it is given element types which its schema admits is to be shown, too."""
+@dataclass(slots=True)
+class Admitted:
+    """The element types that an application admits. types: of a type that an attribute names, those with which the left
+    side is a model. depth: the applications around, of which the text of the outermost is an operator's.
+    """
+
+    types: dict[str, frozenset[str]] = field(default_factory=dict)
+    depth: int = 0
+
+    def left(
+        self, name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span,
+        scope: Scope, count: int,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """An application on the left side, which has a value."""
+        self.depth += 1
+        try:
+            outputs = composed(name, version, inputs, attributes, span, scope, count, assume=True)
+        finally:
+            self.depth -= 1
+        for formal, kind in _formals(name, version, inputs, outputs) if not self.depth else ():
+            if kind not in ELEMENT_TYPES:
+                self.types[kind] = self.types.get(kind, frozenset(ELEMENT_TYPES)) & _admits(formal)
+        return outputs
+
+    def right(
+        self, name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span,
+        scope: Scope, count: int,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """An application on the right side. That its schema admits the element types of its inputs and outputs, each of
+        those that an open one may be, is to be shown, too.
+        """
+        outputs = composed(name, version, inputs, attributes, span, scope, count, assume=False)
+        kinds: dict[str, str] = {}
+        for formal, kind in _formals(name, version, inputs, outputs):
+            possible = scope.run.types_of(kind) or self.types.get(kind, ELEMENT_TYPES)
+            alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
+            if not (alike and _admits(formal).issuperset(possible)):
+                demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
+        return outputs
+
+
+def _formals(
+    name: str, version: int, inputs: Sequence[Value | None], outputs: Sequence[Value]
+) -> Iterator[tuple[Formal, str]]:
+    """The tensors of an application: what each stands for, and its element type."""
     schema = schema_of(name, version)
-    kinds: dict[str, str] = {}
-    for position, value in enumerate(inputs):
-        formal = None if schema is None else formal_at(schema.inputs, position)
-        if formal is None or not isinstance(value, Array | Field) or not value.type.name:
-            continue
-        kind = value.type.name
-        admitted = kind not in ELEMENT_TYPES or f"tensor({kind})" in formal.types
-        alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
-        if not (admitted and alike):
-            demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
-    return composed(name, version, inputs, attributes, span, scope, count, assume=False)
+    for formals, values in ((schema.inputs, inputs), (schema.outputs, outputs)) if schema else ():
+        for position, value in enumerate(values):
+            formal = formal_at(formals, position)
+            if formal is not None and isinstance(value, Array | Field) and value.type.name:
+                yield formal, value.type.name
+
+
+def _admits(formal: Formal) -> frozenset[str]:
+    return frozenset(kind for kind in ELEMENT_TYPES if f"tensor({kind})" in formal.types)
 
 
 def _known(scope: Scope) -> tuple[Term, ...]:
