@@ -381,7 +381,8 @@ class Equality:
         """
         if not self.alone:
             return False
-        whole, known = self.begun[side], self.begun[2]
+        left, right, known = self.begun
+        whole = right if side else left
         found = list(islice(occurrences(whole, number_of(term)), PLACES + 1))
         if len(found) > PLACES:
             return False

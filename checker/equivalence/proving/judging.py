@@ -225,7 +225,9 @@ def _contradictory(case: Case, asker: Asker) -> bool:
     """What is known of both sides cannot hold together, though what is known of the left one can: nothing is shown."""
     symbols, known = case.scope.run.symbols, case.scope.run.path
     more = [fact for fact in case.facts if fact not in known]
-    return bool(more) and asker.impossible((*known, *more), symbols, quick=True) and not asker.impossible(known, symbols)
+    if not more or not asker.impossible((*known, *more), symbols, quick=True):
+        return False
+    return not asker.impossible(known, symbols)
 
 
 def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:

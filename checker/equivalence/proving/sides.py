@@ -277,7 +277,7 @@ class Admitted:
         outputs = composed(name, version, inputs, attributes, span, scope, count, assume=False)
         kinds: dict[str, str] = {}
         for formal, kind in _formals(name, version, inputs, outputs):
-            possible = scope.run.types_of(kind) or self.types.get(kind, ELEMENT_TYPES)
+            possible = scope.run.types_of(kind) or self.types.get(kind, frozenset(ELEMENT_TYPES))
             alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
             if not (alike and _admits(formal).issuperset(possible)):
                 demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
