@@ -45,6 +45,7 @@ from sonnx.spec.language.syntax import Port, Span
 from sonnx.spec.library import specification
 
 from .asking import Asker, steps_in
+from .comparison import parts_of
 from .equality import shown
 from .rules import LISTED, Instance, Rule, is_open
 
@@ -91,7 +92,7 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What was decided, with the words for it. long: the list that was decided to be a long one;
-    before: the longer lists that are put off.
+    before: the longer lists that are put off. made: the symbols that the evaluation had made by then.
     """
 
     decided: Mapping[Term, int | str | bool | None]
@@ -99,6 +100,23 @@ class Choices:
     words: tuple[str, ...] = ()
     long: str = ""
     before: tuple[Longer, ...] = ()
+    made: tuple[str, ...] = ()
+
+    def check(self, symbols: Mapping[str, object]) -> None:
+        """What is known of symbols is known of the same ones: where a decision leaves out one that was made before, the
+        next may have its name. Raises Bounded.
+        """
+        if any(a != b for a, b in zip(self.made, _made(symbols), strict=False)):
+            raise Bounded("what was decided changes what the evaluation makes before")
+
+
+def _made(symbols: Mapping[str, object]) -> tuple[str, ...]:
+    """The symbols that the evaluation makes, in order."""
+    return tuple(name for name in symbols if NUMBERED in name)
+
+
+NUMBERED = "!"
+"""In the names of such symbols."""
 
 
 @dataclass(slots=True)
@@ -135,10 +153,12 @@ def explore(
                 waiting += choices.options
             continue
         try:
-            found = judge(_case(rule, instance, choices, asker))
+            case = _case(rule, instance, choices, asker)
+            found = judge(case)
         except Gone:
             continue
         except Split as split:
+            choices.check(split.symbols)
             options = _options(choices, split, asker)
             long = [option for option in options if option.long]
             if long:
@@ -147,6 +167,7 @@ def explore(
                 options = [replace(it, before=(*it.before, later)) for it in options if not it.long]
             waiting += options
             continue
+        choices.check(case.scope.run.symbols)
         for later in choices.before:
             later.spare = True
         yield found
@@ -164,11 +185,12 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
         return not asker.entails(known, opposite(both(*facts)), symbols)
 
     def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
-        return Choices(
-            {**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word), "", choices.before
-        )
+        decided = {**choices.decided, split.term: value}
+        told, words = (*choices.facts, *facts), (*choices.words, word)
+        return Choices(decided, told, words, "", choices.before, max(made, choices.made, key=len))
 
-    subject = shown(split.term)
+    subject, own = shown(split.term), {part.op for part in parts_of(split.term) if NUMBERED in part.op}
+    made = _made(split.symbols) if own else ()
     numbers = [c for c in split.candidates if type(c) is int]
     outside = [opposite(equal(split.term, c)) for c in numbers]
     if split.soft and possible(*outside):
@@ -231,7 +253,11 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     run.symbols.update(symbols)
     run.base = frozenset(symbols)
     run.path = tuple(dict.fromkeys(part for fact in (*facts, *choices.facts) for part in conjuncts(fact)))
-    left = _left(rule.left, envs[0], run)
+    try:
+        left = _left(rule.left, envs[0], run)
+    except Gone:
+        choices.check(run.symbols)
+        raise
     if FALSE in run.path:
         raise Gone
     run.apply = admitted.right
@@ -239,6 +265,7 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     run.strict = True
     scope, right = _right(rule.right, envs[1], run)
     tensors = [it for value in ports.values() for it in (value if type(value) is tuple else (value,))]
+    choices.check(run.symbols)
     axes = {it.name: rows.length_of(it.shape) for it in tensors if isinstance(it, Field)}
     return Case(instance, left, right, scope, tuple(run.obligations), choices.words, axes)
 

@@ -8,10 +8,10 @@ import pytest
 from sonnx.checker.equivalence.proving import sides
 from sonnx.checker.equivalence.proving.judging import judge
 from sonnx.checker.equivalence.proving.rules import PROVED, Rule
-from sonnx.checker.equivalence.proving.sides import Side
+from sonnx.checker.equivalence.proving.sides import Choices, Side
 from sonnx.semantics.formulas.terms import Term
 from sonnx.semantics.operators.symbolic.numbers import equal
-from sonnx.semantics.operators.symbolic.values import Evaluation, Name, Scope, Value
+from sonnx.semantics.operators.symbolic.values import Bounded, Evaluation, Name, Scope, Value
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.library import extended, own_specification
 
@@ -62,7 +62,7 @@ WRONG = {
     ),
     "no output has an element": (
         "(X: float[n]) -> Y: float",
-        'from Y = Relu@14(X) to Y = Exp@13(X) when n = 0 "A sentence."',
+        'from Y = Relu@14(X) to Y = Relu@14(Identity@13(X)) when n = 0 "A sentence."',
     ),
 }  # fmt: skip
 
@@ -127,3 +127,11 @@ def test_a_case_of_which_the_right_side_says_what_cannot_be_is_no_proof(
     found = judge(Rule(it.name, it.claim, it.left, it.right, it.stored, it.doc), most=1, search=False)
     assert (found.verdict != PROVED) == contradictory
     assert any("contradicts itself" in reason for reason in found.reasons) == contradictory
+
+
+def test_what_was_decided_of_a_symbol_is_not_known_of_another_one_with_its_name() -> None:
+    choices = Choices({}, made=("count.a!0", "count!0"))
+    choices.check(dict.fromkeys(("dim.n", "count.a!0", "count!0", "count!1")))
+    choices.check(dict.fromkeys(("count.a!0",)))
+    with pytest.raises(Bounded, match="changes what the evaluation makes"):
+        choices.check(dict.fromkeys(("count!0", "count!1")))
