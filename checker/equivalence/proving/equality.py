@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Argument, Term
@@ -18,12 +19,15 @@ from sonnx.semantics.operators.symbolic.values import conjuncts
 
 from . import axioms, reals, scalars
 from .asking import Asker
-from .comparison import TRUTHS, is_element, parts_of, replaced, replaced_argument
+from .comparison import TRUTHS, is_element
+from .freedom import number_of, occurrences, open_numbers, place_of, renamed, steps_of
 
 DEPTH = 60
 """So many alternatives are taken apart, one within the other."""
 FORKS = 4000
 """So many comparisons are tried for one element."""
+PLACES = 60
+"""In so many places, at most, the open elements of a tensor may occur in one element."""
 
 
 @dataclass(slots=True)
@@ -33,6 +37,8 @@ class Equality:
     alternative can be at all is asked in full before it is compared, since one that cannot was compared in vain.
     effort: the solver's steps for a question about elements. open: the pairs that are being compared while a question
     is written down. axes: the numbers of axes of the inputs that have any number of them: an index is one code there.
+    own: the symbols that the index brought along, which are others at another index. alone: what is compared holds of
+    any index, and is no case that was drawn by one. begun: the elements, and what is known of them, before any cases.
     """
 
     asker: Asker
@@ -48,10 +54,15 @@ class Equality:
     effort: int = scalars.EFFORT
     open: set[tuple[Term, Term]] = field(default_factory=set)
     axes: Mapping[str, Int] = field(default_factory=dict)
+    own: frozenset[str] = frozenset()
+    alone: bool = True
+    begun: tuple[Term, Term, tuple[Term, ...]] = (TRUE, TRUE, ())
 
     def same(self, left: Term, right: Term, facts: tuple[Term, ...], *, top: bool = True) -> bool:
         """The elements are the same wherever the facts hold. top: they are those of the output itself."""
         self.steps += 1
+        if self.steps == 1:
+            self.begun = left, right, facts
         if self.steps > FORKS:
             self.reason = self.reason or "too many alternatives"
             return False
@@ -342,19 +353,18 @@ class Equality:
 
     def _open(self, left: Term, right: Term, facts: tuple[Term, ...]) -> bool:
         """The left element is open, at this index for itself: whatever the right one is, it may be."""
-        place = left.args[2:] if left.op == "@.free" else left.args[3:]
         if any(number_of(left) in open_numbers(fact) for fact in facts):
             self._fail("an element that the text leaves open, of which something else depends", left, right)
             return False
-        if not self._own(place, facts):
+        if not self._own(left, facts, 0):
             self._fail("an element that the text leaves open, perhaps for several places at once", left, right)
             return False
         if left.op == "@.free":
-            if right.op != "@.free" or not self._own(right.args[2:], facts):
+            if right.op != "@.free" or not self._own(right, facts, 1):
                 self.refined = True
             return True
         one, other = map(term_of, left.args[1:3])
-        if right.op == "@.one" and self._own(right.args[3:], facts):
+        if right.op == "@.one" and self._own(right, facts, 1):
             _, third, fourth, *_ = right.args
             for pair in ((one, third), (other, fourth)), ((one, fourth), (other, third)):
                 if all(self.same_argument(a, b, facts) for a, b in pair):
@@ -365,15 +375,28 @@ class Equality:
         self.refined = self.refined or found
         return found
 
-    def _own(self, place: Sequence[Argument], facts: tuple[Term, ...]) -> bool:
-        """No other element of the output is open at this place."""
-        others = tuple(Term(f"{symbol.op}'other".replace("'", ".")) for symbol in self.index)
-        renamed = dict(zip(self.index, others, strict=True))
-        symbols = {**self.symbols, **{symbol.op: (0, "Int") for symbol in others}}
-        there = tuple(replaced(fact, renamed) for fact in facts)
-        same = both(*(equal(_int(a), _int(replaced_argument(a, renamed))) for a in place))
-        goal = both(*(equal(a, b) for a, b in renamed.items()))
-        return self.asker.entails((*facts, *there, same), goal, symbols)
+    def _own(self, term: Term, facts: tuple[Term, ...], side: int) -> bool:
+        """No other element of the output depends on this open one: of any other index all the alternatives count, and
+        of what is known here only what is known of every index, with symbols of its own for what an index brings along.
+        """
+        if not self.alone:
+            return False
+        left, right, known = self.begun
+        whole = right if side else left
+        found = list(islice(occurrences(whole, number_of(term)), PLACES + 1))
+        if len(found) > PLACES:
+            return False
+        own = {symbol.op for symbol in self.index}.union(self.own, *(steps_of(part) for at, _ in found for part in at))
+        names = {name: f"{name}.other" for name in own}
+        symbols = {**self.symbols, **{names[name]: self.symbols.get(name, (0, "Int")) for name in own}}
+        told = [renamed(fact, names) for fact in known]
+        goal = both(*(equal(symbol, Term(names[symbol.op])) for symbol in self.index))
+        for place, conditions in found:
+            there = (*told, *(renamed(condition, names) for condition in conditions))
+            same = both(*(equal(_int(a), _int(renamed(b, names))) for a, b in zip(place_of(term), place, strict=True)))
+            if not self.asker.entails((*facts, *map(term_of, there), same), goal, symbols):
+                return False
+        return True
 
 
 def term_of(argument: Argument) -> Term:
@@ -409,16 +432,6 @@ REALS = frozenset({"rational", "to_real", "r+", "r-", "r*", "r/", "rite", "@.rea
 def _opens(term: Argument) -> bool:
     """Something in the term is open."""
     return isinstance(term, Term) and (term.op in (*FREE, "@.unknown") or any(map(_opens, term.args)))
-
-
-def number_of(term: Term) -> Argument:
-    """The number of the tensor that an open element is one of."""
-    return term.args[0] if term.op == "@.one" else term.args[1]
-
-
-def open_numbers(term: Argument) -> frozenset[Argument]:
-    """The numbers of the tensors of which open elements occur in a term."""
-    return frozenset(number_of(part) for part in parts_of(term) if part.op in FREE)
 
 
 def _condition(term: Argument, *, top: bool = True) -> Term | None:

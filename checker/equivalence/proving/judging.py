@@ -26,8 +26,10 @@ from sonnx.semantics.operators.symbolic.values import (
 
 from . import axioms, scalars, witness
 from .asking import Asker
-from .equality import Equality, open_numbers
-from .rules import OPEN, PROVED, RANKS, REFUTED, Instance, Rule, Verdict, any_type, is_open, shapes, types
+from .comparison import parts_of
+from .equality import Equality
+from .freedom import open_numbers
+from .rules import OPEN, PROVED, RANKS, REFUTED, SEVERAL, Instance, Rule, Verdict, any_type, is_open, shapes, types
 from .sides import Case, explore
 
 FALSE = 60
@@ -71,6 +73,7 @@ class Record:
     failed: list[Instance] = field(default_factory=list)
     real: bool = False
     effort: int = scalars.EFFORT
+    inhabited: bool = False
 
 
 def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0, every: bool = True) -> Verdict:
@@ -91,6 +94,9 @@ def judge(rule: Rule, *, most: int = RANKS, search: bool = True, seed: int = 0, 
             del begun[0]
     for record in begun:
         strength, told = _proved(rule, record, most, every=every and record.real == (rule.claim == "reals"))
+        if strength and (several := [port.name for port in rule.left.inputs if port.mark == "*"]):
+            record.reasons[f"no more than {SEVERAL} tensors of {', '.join(several)} were tried"] = None
+            strength = ""
         if strength:
             break
     verdict = Verdict(
@@ -135,6 +141,9 @@ def _proved(rule: Rule, record: Record, most: int, *, every: bool) -> tuple[str,
     if not record.ranks:
         record.reasons["no instance is possible: the left side never has a value"] = None
         return "", ""
+    if not record.inhabited:
+        record.reasons["no output is seen to have an element"] = None
+        return "", ""
     record.every = every and not open_ranks
     return _strength(record), "one by one" if typewise else "any"
 
@@ -170,7 +179,7 @@ def _for_every(rule: Rule, record: Record) -> str:
         if not all(_instance(rule, it, tried)[1] for it in instances):
             continue
         kinds = chosen[0]
-        if any(_instance(rule, replace(it, types=kinds), Record(record.asker))[0] for it in ranked):
+        if tried.inhabited and any(_instance(rule, replace(it, types=kinds), Record(record.asker))[0] for it in ranked):
             record.every, record.ranks, record.instances = True, tried.ranks, tried.instances
             record.refined, record.laws, record.cut = tried.refined, tried.laws, tried.cut
             return "any" if len(chosen) == 1 else "one by one"
@@ -191,6 +200,8 @@ def _instance(rule: Rule, instance: Instance, record: Record) -> tuple[bool, boo
                 continue  # not for numbers: that a text cannot be compared with one is not seen
             if found.reason and _impossible(case, record.asker, case.types):
                 continue  # the left side has no value there
+            if not found.reason and _contradictory(case, record.asker):
+                found = Found(f"what is known of the right side contradicts itself{_cases(case)}")
             if found.reason:
                 record.reasons[f"{instance.label}: {found.reason}" if instance.label else found.reason] = None
                 return True, False
@@ -208,6 +219,15 @@ def _impossible(case: Case, asker: Asker, kinds: Mapping[str, tuple[str, ...]]) 
     """What is known of the left side, its sizes and its elements, cannot hold together, for any of its types."""
     path, symbols = case.scope.run.path, case.scope.run.symbols
     return asker.impossible(path, symbols) or scalars.contradictory(Equality(asker, symbols, (), kinds=kinds), path)
+
+
+def _contradictory(case: Case, asker: Asker) -> bool:
+    """What is known of both sides cannot hold together, though what is known of the left one can: nothing is shown."""
+    symbols, known = case.scope.run.symbols, case.scope.run.path
+    more = [fact for fact in case.facts if fact not in known]
+    if not more or not asker.impossible((*known, *more), symbols, quick=True):
+        return False
+    return not asker.impossible(known, symbols)
 
 
 def _numbers(kinds: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -229,10 +249,11 @@ def _judged(case: Case, record: Record) -> Found:
     if case.right is None:
         return Found("")
     refined, laws, opened = False, dict[str, None](), frozenset[Argument]()
+    settled = frozenset(symbols)
     for port in case.left.operator.outputs:
         one, other = (side.outputs.get(port.name) for side in (case.left, case.right))
         for name, left, right in _paired(port.name, one, other):
-            found = _tensor(name, left, right, case, record)
+            found = _tensor(name, left, right, case, record, settled)
             if found.reason:
                 return found
             if found.opened & opened:  # one value for both on the left, two on the right
@@ -275,8 +296,12 @@ def _paired(name: str, one: Value | None, other: Value | None) -> Iterator[tuple
         yield name, one, other
 
 
-def _tensor(name: str, left: Value | None, right: Value | None, case: Case, record: Record) -> Found:
-    """An output: the same rank, sizes, type, and at each index the same element."""
+def _tensor(
+    name: str, left: Value | None, right: Value | None, case: Case, record: Record, settled: frozenset[str]
+) -> Found:
+    """An output: the same rank, sizes, type, and at each index the same element. settled: the symbols that are there
+    before an element is read: those that come then stand for what depends on the index.
+    """
     if not isinstance(left, Array | Field) or not isinstance(right, Array | Field):
         return Found(f"{name} is no tensor on both sides")
     if left.type != right.type:
@@ -298,16 +323,26 @@ def _tensor(name: str, left: Value | None, right: Value | None, case: Case, reco
     for obligation in run.obligations[owed:]:
         if not asker.entails((*run.path, *obligation.facts), obligation.goal, run.symbols):
             return Found(f"{name} has no element on the right: {obligation.kind} at {obligation.span}{_cases(case)}")
+    algebra = run.algebra
+    own = frozenset(run.symbols) - settled - {symbol.op for symbol in index}
     equality = Equality(
-        asker, run.symbols, index, kinds=case.types, real=record.real, effort=record.effort, axes=case.axes
-    )
+        asker, run.symbols, index, kinds=case.types, real=record.real, effort=record.effort, axes=case.axes,
+        own=own - (algebra.reads.keys() if isinstance(algebra, Terms) else frozenset()),
+        alone=all(_symbols(term) <= settled for term in run.decided),
+    )  # fmt: skip
     if one is None:
         return Found("")  # the left side has no such element
     if other is None:
         return Found(f"{name} has no element on the right{_cases(case)}")
     if not equality.same(one, other, tuple(dict.fromkeys(told))):
         return Found(f"{name}: {equality.reason}{_cases(case)}")
+    record.inhabited = record.inhabited or not asker.impossible(told, run.symbols)
     return Found("", refined=equality.refined, laws=tuple(equality.laws), opened=open_numbers(one))
+
+
+def _symbols(term: Argument) -> frozenset[str]:
+    """The symbols of a number or condition that was decided."""
+    return frozenset(part.op for part in parts_of(term) if not part.args)
 
 
 def _any_rank(tensor: Array | Field, scope: Scope) -> Field:

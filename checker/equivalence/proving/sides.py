@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from sonnx.semantics.formulas.terms import FALSE, TRUE, Term
 from sonnx.semantics.model.elements import ELEMENT_TYPES
-from sonnx.semantics.model.schemas import formal_at, schema_of
+from sonnx.semantics.model.schemas import Formal, formal_at, schema_of
 from sonnx.semantics.operators.symbolic import rows
 from sonnx.semantics.operators.symbolic.definedness import Openings, opened_attribute, substitute
 from sonnx.semantics.operators.symbolic.definedness import texts as own_texts
@@ -45,6 +45,7 @@ from sonnx.spec.language.syntax import Port, Span
 from sonnx.spec.library import specification
 
 from .asking import Asker, steps_in
+from .comparison import parts_of
 from .equality import shown
 from .rules import LISTED, Instance, Rule, is_open
 
@@ -91,7 +92,7 @@ class Case:
 @dataclass(frozen=True, slots=True)
 class Choices:
     """What was decided, with the words for it. long: the list that was decided to be a long one;
-    before: the longer lists that are put off.
+    before: the longer lists that are put off. made: the symbols that the evaluation had made by then.
     """
 
     decided: Mapping[Term, int | str | bool | None]
@@ -99,6 +100,23 @@ class Choices:
     words: tuple[str, ...] = ()
     long: str = ""
     before: tuple[Longer, ...] = ()
+    made: tuple[str, ...] = ()
+
+    def check(self, symbols: Mapping[str, object]) -> None:
+        """What is known of symbols is known of the same ones: where a decision leaves out one that was made before, the
+        next may have its name. Raises Bounded.
+        """
+        if any(a != b for a, b in zip(self.made, _made(symbols), strict=False)):
+            raise Bounded("what was decided changes what the evaluation makes before")
+
+
+def _made(symbols: Mapping[str, object]) -> tuple[str, ...]:
+    """The symbols that the evaluation makes, in order."""
+    return tuple(name for name in symbols if NUMBERED in name)
+
+
+NUMBERED = "!"
+"""In the names of such symbols."""
 
 
 @dataclass(slots=True)
@@ -135,10 +153,12 @@ def explore(
                 waiting += choices.options
             continue
         try:
-            found = judge(_case(rule, instance, choices, asker))
+            case = _case(rule, instance, choices, asker)
+            found = judge(case)
         except Gone:
             continue
         except Split as split:
+            choices.check(split.symbols)
             options = _options(choices, split, asker)
             long = [option for option in options if option.long]
             if long:
@@ -147,6 +167,7 @@ def explore(
                 options = [replace(it, before=(*it.before, later)) for it in options if not it.long]
             waiting += options
             continue
+        choices.check(case.scope.run.symbols)
         for later in choices.before:
             later.spare = True
         yield found
@@ -164,11 +185,12 @@ def _options(choices: Choices, split: Split, asker: Asker) -> list[Choices]:
         return not asker.entails(known, opposite(both(*facts)), symbols)
 
     def chosen(value: int | str | bool | None, facts: Sequence[Term], word: str) -> Choices:
-        return Choices(
-            {**choices.decided, split.term: value}, (*choices.facts, *facts), (*choices.words, word), "", choices.before
-        )
+        decided = {**choices.decided, split.term: value}
+        told, words = (*choices.facts, *facts), (*choices.words, word)
+        return Choices(decided, told, words, "", choices.before, max(made, choices.made, key=len))
 
-    subject = shown(split.term)
+    subject, own = shown(split.term), {part.op for part in parts_of(split.term) if NUMBERED in part.op}
+    made = _made(split.symbols) if own else ()
     numbers = [c for c in split.candidates if type(c) is int]
     outside = [opposite(equal(split.term, c)) for c in numbers]
     if split.soft and possible(*outside):
@@ -205,11 +227,11 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     """Both sides under what was decided. Raises Split, Gone."""
     opened = Openings(rule.left)
     symbols, facts = opened.symbols, opened.facts
-    algebra = Terms()
+    algebra, admitted = Terms(), Admitted()
     ports = {port.name: _port(port, instance, opened, algebra) for port in rule.left.inputs}
     run = Evaluation(
         cores=specification().cores,
-        apply=lambda *arguments: composed(*arguments, assume=True),
+        apply=admitted.left,
         algebra=algebra,
         texts=tuple(dict.fromkeys((*texts(rule.left), *texts(rule.right)))),
         decided=choices.decided,
@@ -231,35 +253,78 @@ def _case(rule: Rule, instance: Instance, choices: Choices, asker: Asker) -> Cas
     run.symbols.update(symbols)
     run.base = frozenset(symbols)
     run.path = tuple(dict.fromkeys(part for fact in (*facts, *choices.facts) for part in conjuncts(fact)))
-    left = _left(rule.left, envs[0], run)
+    try:
+        left = _left(rule.left, envs[0], run)
+    except Gone:
+        choices.check(run.symbols)
+        raise
     if FALSE in run.path:
         raise Gone
-    run.apply = _typed
+    run.apply = admitted.right
     run.obligations.clear()
     run.strict = True
     scope, right = _right(rule.right, envs[1], run)
     tensors = [it for value in ports.values() for it in (value if type(value) is tuple else (value,))]
+    choices.check(run.symbols)
     axes = {it.name: rows.length_of(it.shape) for it in tensors if isinstance(it, Field)}
     return Case(instance, left, right, scope, tuple(run.obligations), choices.words, axes)
 
 
-def _typed(
-    name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span, scope: Scope,
-    count: int,
-) -> tuple[Value, ...]:  # fmt: skip
-    """An application on the right side. That it is given element types which its schema admits is to be shown, too."""
+@dataclass(slots=True)
+class Admitted:
+    """The element types that an application admits. types: of a type that an attribute names, those with which the left
+    side is a model. depth: the applications around, of which the text of the outermost is an operator's.
+    """
+
+    types: dict[str, frozenset[str]] = field(default_factory=dict)
+    depth: int = 0
+
+    def left(
+        self, name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span,
+        scope: Scope, count: int,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """An application on the left side, which has a value."""
+        self.depth += 1
+        try:
+            outputs = composed(name, version, inputs, attributes, span, scope, count, assume=True)
+        finally:
+            self.depth -= 1
+        for formal, kind in _formals(name, version, inputs, outputs) if not self.depth else ():
+            if kind not in ELEMENT_TYPES:
+                self.types[kind] = self.types.get(kind, frozenset(ELEMENT_TYPES)) & _admits(formal)
+        return outputs
+
+    def right(
+        self, name: str, version: int, inputs: Sequence[Value | None], attributes: Mapping[str, Value], span: Span,
+        scope: Scope, count: int,
+    ) -> tuple[Value, ...]:  # fmt: skip
+        """An application on the right side. That its schema admits the element types of its inputs and outputs, each of
+        those that an open one may be, is to be shown, too.
+        """
+        outputs = composed(name, version, inputs, attributes, span, scope, count, assume=False)
+        kinds: dict[str, str] = {}
+        for formal, kind in _formals(name, version, inputs, outputs):
+            possible = scope.run.types_of(kind) or self.types.get(kind, frozenset(ELEMENT_TYPES))
+            alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
+            if not (alike and _admits(formal).issuperset(possible)):
+                demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
+        return outputs
+
+
+def _formals(
+    name: str, version: int, inputs: Sequence[Value | None], outputs: Sequence[Value]
+) -> Iterator[tuple[Formal, str]]:
+    """The tensors of an application: what each stands for, and its element type."""
     schema = schema_of(name, version)
-    kinds: dict[str, str] = {}
-    for position, value in enumerate(inputs):
-        formal = None if schema is None else formal_at(schema.inputs, position)
-        if formal is None or not isinstance(value, Array | Field) or not value.type.name:
-            continue
-        kind = value.type.name
-        admitted = kind not in ELEMENT_TYPES or f"tensor({kind})" in formal.types
-        alike = not formal.homogeneous or kinds.setdefault(formal.type, kind) == kind
-        if not (admitted and alike):
-            demand(scope, "type", span, FALSE, f"{name}-{version} of {kind}")
-    return composed(name, version, inputs, attributes, span, scope, count, assume=False)
+    for formals, values in ((schema.inputs, inputs), (schema.outputs, outputs)) if schema else ():
+        for position, value in enumerate(values):
+            formal = formal_at(formals, position)
+            if formal is not None and isinstance(value, Array | Field) and value.type.name:
+                yield formal, value.type.name
+
+
+def _admits(formal: Formal) -> frozenset[str]:
+    return frozenset(kind for kind in ELEMENT_TYPES if f"tensor({kind})" in formal.types)
 
 
 def _known(scope: Scope) -> tuple[Term, ...]:

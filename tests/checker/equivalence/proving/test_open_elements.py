@@ -55,6 +55,36 @@ def test_the_right_side_does_not_decide_by_an_open_element() -> None:
     assert not Equality(Asker(), {}, ()).same(Term("@.num", ("float", "0")), both, ())
 
 
+REVERSED = "Slice@1({}; axes = [0], starts = [-1], ends = [-1 - n])"
+
+
+@pytest.mark.parametrize(("other", "holds"), [("{}", True), (REVERSED, False)])
+def test_one_open_element_in_several_places_by_cases_is_not_several(other: str, holds: bool) -> None:
+    """Where each alternative has it at an index of its own, two indices have it in different alternatives."""
+    cast = "Cast@13({}; to = 6)"
+    left = f"from C = {cast.format('X')} Y = Where@9(c, Identity@14(C), {other.format('C')})"
+    right = f"to Y = Where@9(c, {cast.format('X')}, {cast.format(other.format('X'))})"
+    found = verdict("(X: float[n], c: bool[n]) -> Y: int32", f"{left} {right}", "allowed")
+    assert (found.verdict == PROVED) == holds, found.reasons
+
+
+INDEX, COUNT = Term("i..0"), Term("count!0")
+SYMBOLS = {"i..0": (0, "Int"), "count!0": (0, "Int")}
+
+
+@pytest.mark.parametrize(("place", "own"), [(0, False), (INDEX, True), (COUNT, True)])
+def test_what_comes_with_an_index_is_another_one_at_another_index(place: Term | int, own: bool) -> None:
+    """All indices have the first open element, though the count of each is the index itself."""
+    equality = Equality(Asker(), SYMBOLS, (INDEX,), own=frozenset({"count!0"}))
+    fact = Term("=", (COUNT, INDEX))
+    assert equality.same(Term("@.free", ("float", 1, place)), FIVE, (fact,)) == own
+
+
+def test_an_open_element_is_not_free_where_an_index_drew_the_case() -> None:
+    equality = Equality(Asker(), SYMBOLS, (INDEX,), alone=False)
+    assert not equality.same(Term("@.free", ("float", 1, INDEX)), FIVE, ())
+
+
 # ---- Over the reals -------------------------------------------------------------------------------
 
 
