@@ -65,9 +65,19 @@ def test_a_forked_process_writes_in_memory_of_its_own() -> None:
     assert view.tolist() == [1, 1, 1, 1]
 
 
-def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(
+    native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(arena, "RECYCLED_BYTES", 1)
-    made = session(net([node("Neg", ["x"], ["y"]), node("Neg", ["y"], ["z"])], outputs="yz"))
+    if native:
+        pytest.importorskip("numba", reason="native code needs the extra [jit]")
+    negated = node("Mul", ["x", "w"], ["y"]), node("Mul", ["y", "w"], ["z"])
+    model = net(negated, outputs="yz", weights=[stored("w", -1)])
+    made = Session(model, ["numba"] if native else [])
+    assert {it.provider for it in made.partitioning.assignments} <= (
+        {"", "NumbaExecutionProvider"} if native else {"", "NumpyExecutionProvider"}
+    )
     x = floats(*range(1000))
     kept: list[Any] = []
     places = []
