@@ -209,7 +209,7 @@ class Leaving:
     def free(self) -> Array:
         """Memory that nobody has; new where all is in use."""
         known = self.memories
-        at = next((k for k in range(len(known)) if _references(known, k) <= _UNSHARED), None)
+        at = next((k for k in range(len(known)) if _references(known, k) <= _references(_UNSHARED, 0)), None)
         if at is None:
             at, self.memories = 0, [np.empty(self.request.bytes, np.uint8), *known[:1]]
         return self.memories[at]
@@ -220,8 +220,8 @@ def _references(memories: list[Array], at: int) -> int:
     return getrefcount(memories[at])
 
 
-_UNSHARED: Final = _references([np.empty(0, np.uint8)], 0)
-"""How often memory is referred to that no caller has."""
+_UNSHARED: Final = [np.empty(0, np.uint8)]
+"""Memory that no caller has; how often it is referred to is counted each time: an interpreter may change its way."""
 
 
 class Arena:

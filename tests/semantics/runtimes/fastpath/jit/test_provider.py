@@ -340,7 +340,7 @@ def _window(choose: random.Random) -> tuple[onnx.ModelProto, Any]:
     return model, x.reshape(shape)
 
 
-@table("seed", range(60))
+@table("seed", range(240), few=30)
 def test_windows_of_any_form_give_the_bits_of_numpy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = _window(random.Random(seed))
     (expected,) = Session(model).run(None, {"x": x})
