@@ -199,21 +199,29 @@ class Given:
 @dataclass(slots=True)
 class Leaving:
     """Memory that a caller gets: what a step asks for by its request of this number. It is given once more when nobody
-    has it any longer."""
+    has it any longer. memories: the last two, since a caller may have one result until there is the next."""
 
     step: int
     number: int
     request: Request
-    memory: Array
+    memories: list[Array]
 
-    @property
-    def references(self) -> int:
-        """How often the memory is referred to; each array that shows it does so, or refers to one that does."""
-        return getrefcount(self.memory)
+    def free(self) -> Array:
+        """Memory that nobody has; new where all is in use."""
+        known = self.memories
+        at = next((k for k in range(len(known)) if _references(known, k) <= _references(_UNSHARED, 0)), None)
+        if at is None:
+            at, self.memories = 0, [np.empty(self.request.bytes, np.uint8), *known[:1]]
+        return self.memories[at]
 
 
-_UNSHARED: Final = Leaving(0, 0, Request((), np.dtype(np.uint8), LEAVING), np.empty(0, np.uint8)).references
-"""How often memory is referred to that no caller has."""
+def _references(memories: list[Array], at: int) -> int:
+    """How often memory is referred to; each array that shows it does so, or refers to one that does."""
+    return getrefcount(memories[at])
+
+
+_UNSHARED: Final = [np.empty(0, np.uint8)]
+"""Memory that no caller has; how often it is referred to is counted each time: an interpreter may change its way."""
 
 
 class Arena:
@@ -232,7 +240,7 @@ class Arena:
         ]
         self.given = Given()
         self._leaving = [
-            Leaving(step, number, request, np.empty(0, np.uint8))
+            Leaving(step, number, request, [])
             for step, row in enumerate(plan.requests)
             for number, request in enumerate(row)
             if request.buffer == LEAVING and request.bytes >= RECYCLED_BYTES
@@ -241,10 +249,7 @@ class Arena:
     def begin(self) -> None:
         """A run begins: there is memory for what the caller gets."""
         for it in self._leaving:
-            request = it.request
-            if it.memory.size < request.bytes or it.references > _UNSHARED:
-                it.memory = np.empty(request.bytes, np.uint8)
-            self._show(it, np.ndarray(request.shape, request.dtype, it.memory))
+            self._show(it, np.ndarray(it.request.shape, it.request.dtype, it.free()))
 
     def end(self) -> None:
         """A run has ended: what the caller gets is his alone."""

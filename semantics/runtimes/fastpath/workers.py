@@ -83,6 +83,7 @@ class _Job:
     def wait(self) -> None:
         """Returns when all parts are done. Raises what one of them raised."""
         self._done.acquire()
+        del self._work  # and the memory that it holds, which helpers that come too late would keep
         if self._errors:
             raise self._errors[0]
 
@@ -114,6 +115,7 @@ class _Workers:
             while True:
                 job, worker = self._queue.get()
                 job.help(worker)
+                del job
 
 
 _WORKERS: Final = _Workers()
@@ -148,7 +150,8 @@ class _Blas:
 
     def begin(self) -> None:
         """Forgets all who hold it."""
-        self.lock, self.users, self.before = Lock(), 0, 0
+        self.lock, self.before = Lock(), 0
+        self.users: set[object] = set()
 
     def forked(self) -> None:
         """As before those held it that a forked process lacks."""
@@ -184,19 +187,22 @@ def with_one_thread_of_blas() -> Iterator[None]:
     if _BLAS.functions is None:
         yield
         return
-    get, set_to = _BLAS.functions
-    with _BLAS.lock:
-        if not _BLAS.users:
-            _BLAS.before = get()
-            set_to(1)
-        _BLAS.users += 1
+    (get, set_to), user = _BLAS.functions, object()
     try:
+        with _BLAS.lock:
+            first = not _BLAS.users
+            if first:
+                _BLAS.before = get()
+            _BLAS.users.add(user)
+            if first:
+                set_to(1)
         yield
     finally:
         with _BLAS.lock:
-            _BLAS.users -= 1
-            if not _BLAS.users:
-                set_to(_BLAS.before)
+            if user in _BLAS.users:  # not where it was interrupted before, nor in a process that was forked since
+                _BLAS.users.remove(user)
+                if not _BLAS.users:
+                    set_to(_BLAS.before)
 
 
 @contextmanager

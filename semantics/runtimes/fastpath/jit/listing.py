@@ -7,10 +7,7 @@ nobody else reads lies in an arena, where what is not needed at the same time sh
 
 from __future__ import annotations
 
-import ctypes
 import math
-import weakref
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -21,8 +18,7 @@ from ....errors import InternalError
 from ....machine.allocation.plan import AllocationPlan, Lifetime
 from ....machine.allocation.plan import arena as placed
 from ....model.graph import TensorId
-from ..functions import SINGLE
-from ..kernel import Allocate, Array
+from ..kernel import Array
 from . import operations
 
 Shape = tuple[int, ...]
@@ -116,13 +112,14 @@ class Listing:
 @dataclass(frozen=True, slots=True)
 class Listed:
     """Operations that can be run. arena: its bytes; scratch: those that each thread needs. values: what the addresses
-    without a base lie in. wide: some operation has several parts."""
+    without a base lie in. outputs: the shapes of the results. wide: some operation has several parts."""
 
     words: Array
     starts: Array
     arena: int
     scratch: int
     values: tuple[Array, ...]
+    outputs: tuple[Shape, ...]
     wide: bool
 
 
@@ -165,6 +162,7 @@ def finished(listing: Listing) -> Listed:
         plan.total + operations.SLACK,
         -(-listing.scratch // 64) * 64 + BYTES * operations.TOGETHER,
         tuple(values),
+        tuple(listing.shapes[t] for t in listing.outputs),
         wide,
     )
 
@@ -183,42 +181,3 @@ def address(array: Array) -> int:
     """Where an array begins in memory."""
     start: int = array.__array_interface__["data"][0]
     return start
-
-
-# ---- Memory of results ------------------------------------------------------------------------
-
-_LARGE: Final = 1 << 18
-"""Bytes from which on new memory costs more than what is written into it: the system clears each page of it."""
-
-
-class Returned:
-    """Memory for the results of a list: that of large ones which go to the caller of a session is given out again when
-    nobody refers to it any more, nor to a view of it. shapes: of all results; leaving: which go to the caller."""
-
-    __slots__ = ("_free", "shapes")
-
-    def __init__(self, shapes: Sequence[Shape], leaving: Sequence[bool]) -> None:
-        self.shapes = shapes
-        self._free: tuple[deque[Array] | None, ...] = tuple(
-            deque(maxlen=1) if leaves and BYTES * math.prod(shape) >= _LARGE else None
-            for shape, leaves in zip(shapes, leaving, strict=True)
-        )
-
-    def arrays(self, allocate: Allocate) -> list[Array]:
-        """An array of each shape; others than large ones for the caller are allocated."""
-        return [
-            allocate(shape, SINGLE) if free is None else _lent(shape, free)
-            for shape, free in zip(self.shapes, self._free, strict=True)
-        ]
-
-
-def _lent(shape: Shape, free: deque[Array]) -> Array:
-    size = BYTES * math.prod(shape)
-    try:
-        memory = free.pop()
-    except IndexError:
-        memory = np.empty(size, np.uint8)
-    base = (ctypes.c_char * size).from_buffer(memory.data)
-    # It is the base of all views of the memory; when the last one is gone, so is it.
-    weakref.finalize(base, free.append, memory).atexit = False
-    return np.ndarray(shape, SINGLE, memoryview(base))

@@ -205,7 +205,8 @@ def _data(
             at = At(memory)
         return at, BYTES * plane * np.arange(read), BYTES * channels * plane, plane, plane, plane
     high, wide = -(-placed.padded[0] // s), -(-placed.padded[1] // t)
-    beside = min(placed.before[1], placed.after[1], placed.extent[1] - 1)  # each position of a row has a column
+    # A row keeps a column for each of its positions.
+    beside = min(placed.before[1], placed.after[1], placed.extent[1] - 1)
     if t == 1 and beside <= operations.ENDED:
         wide -= beside  # the zeros at the left of a row are those at the right of the one before
     plane = s * t * high * wide
@@ -389,8 +390,6 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
     window, whole = window_of(site), integer(site, "count_include_pad") != 0
     if len(shape) not in (3, 4) or 0 in shape or 0 in listing.shapes[goal]:
         raise UnfitError
-    if mean and whole and integer(site, "ceil_mode"):  # what lies beyond the padding is no 0.0
-        raise UnfitError
     original = pool_at(window, integer(site, "ceil_mode"), site.version, shape)
     counts = narrow(counts_at(original, whole), SINGLE) if mean else _ZERO
     placed = _flat(original)
@@ -412,7 +411,7 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
         operations.POOL, parts, source=listing.at(source), goal=At(goal), counts=At(np.ascontiguousarray(counts)),
         offsets=At(np.ascontiguousarray(BYTES * taps, np.int64)), planes=planes, height=placed.data[0],
         width=placed.data[1], top=placed.before[0], left=placed.before[1], split_wide=split, high=high,
-        wide=wide, down=s, pace=pace, rows=rows, columns=columns, taps=taps.size, mean=1 + whole if mean else 0,
+        wide=wide, down=s, pace=pace, rows=rows, columns=columns, taps=taps.size, mean=int(mean),
         planes_each=each,
     )  # fmt: skip
 

@@ -26,7 +26,7 @@ from ..registry import numpy_kernels
 from ..sites import check_types, prepared, site_of
 from ..workers import THREADS, shared
 from .crew import CREW
-from .listing import Listed, Listing, Returned, address, finished
+from .listing import Listed, Listing, address, finished
 from .lowering import LOWER, UnfitError, convolved, elementwise, lower
 
 _KEPT: Final = 8
@@ -214,7 +214,7 @@ class Subgraph:
     parts: Sequence[Part]
     nodes: Sequence[Alone]
     graph: provider.GraphViewer
-    lists: dict[Key, tuple[tuple[Listed, Returned] | None]] = field(default_factory=dict)
+    lists: dict[Key, tuple[Listed | None]] = field(default_factory=dict)
     lock: Lock = field(default_factory=Lock)
 
 
@@ -244,7 +244,7 @@ def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
         if made is None:
             values, _ = _one_by_one(subgraph, inputs)
             return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)
-        return _run(*made, inputs, allocate)
+        return _run(made, inputs, allocate)
 
     return compute
 
@@ -294,8 +294,8 @@ def _shape(value: Value | None) -> tuple[int, ...] | None:
     return value.shape if isinstance(value, np.ndarray) and value.dtype == SINGLE else None
 
 
-def _listed(subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]) -> tuple[Listed, Returned] | None:
-    """The operations for tensors of these shapes, and memory of the outputs; None where there are none."""
+def _listed(subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]) -> Listed | None:
+    """The operations for tensors of these shapes; None where there are none."""
     shapes = {t: shape for t, shape in found.items() if shape is not None}
     if len(shapes) < len(found):
         return None
@@ -317,16 +317,14 @@ def _listed(subgraph: Subgraph, found: Mapping[TensorId, tuple[int, ...] | None]
         return None
     for constant in known.values():  # what is read again and again was packed
         forget_pages(constant)
-    outputs = subgraph.meta.outputs
-    leaving = [subgraph.graph.is_output(t) for t in outputs]
-    return finished(listing), Returned([shapes[t] for t in outputs], leaving)
+    return finished(listing)
 
 
-def _run(listed: Listed, returned: Returned, inputs: Inputs, allocate: Allocate) -> Outputs:
+def _run(listed: Listed, inputs: Inputs, allocate: Allocate) -> Outputs:
     from .loading import execute
 
     function = execute()
-    outputs = returned.arrays(allocate)
+    outputs = [allocate(shape, SINGLE) for shape in listed.outputs]
     memory = allocate((listed.arena,), np.dtype(np.uint8))
     given = [np.ascontiguousarray(it) for it in inputs if isinstance(it, np.ndarray)]
     bases = np.array([0, *(address(it) for it in (memory, *given, *outputs))], np.int64)
@@ -337,7 +335,10 @@ def _run(listed: Listed, returned: Returned, inputs: Inputs, allocate: Allocate)
     start = address(scratch)
     whole = (address(listed.words), address(listed.starts), len(listed.starts), address(bases), first)
 
-    def work(thread: int, _worker: int) -> None:
+    held = memory, scratch, given, outputs, bases, counters
+
+    # Other threads may still work on these when the calling one has been interrupted.
+    def work(thread: int, _worker: int, _held: object = held) -> None:
         function(*whole, start + thread * listed.scratch, 0, 0)
 
     if threads == 1:

@@ -362,11 +362,10 @@ def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
 
 @native
 def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
-    """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order; where
-    `mean` is 2, padding counts as 0.0.
+    """The greatest element, the first of equal ones, or the mean of those under a window, in row-major order.
 
-    Planes are laid between what counts for nothing, split where the stride along a row is above 2; those without
-    padding are read where they are, if as much as whole vectors read lies behind them.
+    Planes are laid between zeros, which a mean sums too, or what is least, and split where the stride along a row is
+    above 2; those without padding are read where they are, if as much as whole vectors read lies behind them.
     """
     height, width = words[w + _POOL.height], words[w + _POOL.width]
     t, pace, planes = words[w + _POOL.split_wide], words[w + _POOL.pace], words[w + _POOL.planes]
@@ -383,7 +382,7 @@ def _pool(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
         if not plain or (planes - 1 - plane) * size < 4 * 2 * pace * LANES:
             _plane(
                 data, scratch, height, width, words[w + _POOL.top], words[w + _POOL.left], 1, t, high, wide,
-                -0.0 if mean == 1 else 0.0 if mean else -math.inf,
+                0.0 if mean else -math.inf,
             )  # fmt: skip
             data = scratch
         out = goal + 4 * plane * rows * columns

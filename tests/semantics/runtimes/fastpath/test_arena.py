@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import weakref
 from typing import Any
 
 import numpy as np
@@ -65,9 +66,19 @@ def test_a_forked_process_writes_in_memory_of_its_own() -> None:
     assert view.tolist() == [1, 1, 1, 1]
 
 
-def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("native", [False, True])
+def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(
+    native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(arena, "RECYCLED_BYTES", 1)
-    made = session(net([node("Neg", ["x"], ["y"]), node("Neg", ["y"], ["z"])], outputs="yz"))
+    if native:
+        pytest.importorskip("numba", reason="native code needs the extra [jit]")
+    negated = node("Mul", ["x", "w"], ["y"]), node("Mul", ["y", "w"], ["z"])
+    model = net(negated, outputs="yz", weights=[stored("w", -1)])
+    made = Session(model, ["numba"] if native else [])
+    assert {it.provider for it in made.partitioning.assignments} <= (
+        {"", "NumbaExecutionProvider"} if native else {"", "NumpyExecutionProvider"}
+    )
     x = floats(*range(1000))
     kept: list[Any] = []
     places = []
@@ -82,6 +93,22 @@ def test_memory_that_a_caller_has_let_go_is_given_once_more_and_no_other(monkeyp
         del y, z
     assert places[1] == places[2] == places[3] and len(set(places[3:7])) == 4 and places[6] == places[7]
     assert all(np.all(np.asarray(it) == 7) for it in kept)
+
+
+def test_memory_is_given_by_turns_to_a_caller_who_has_the_results_of_the_run_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(arena, "RECYCLED_BYTES", 1)
+    made, x = session(chain(2)), floats(*range(1000))
+    made.run(None, {"x": x})
+    memories: list[weakref.ref[Any]] = []
+    for number in range(8):
+        (y,) = made.run(None, {"x": x})
+        assert np.array_equal(y, x)  # type: ignore[arg-type]
+        if number == 1:
+            (pool,) = made._variant(frozenset()).pools.values()
+            memories = [weakref.ref(memory) for it in pool.free[0]._leaving for memory in it.memories]
+    assert len(memories) == 2 and all(it() is not None for it in memories)
 
 
 def test_a_chain_works_in_one_buffer() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -63,6 +64,16 @@ def test_callers_in_several_threads_get_their_own_results() -> None:
     assert {n: sorted(it) for n, it in found.items()} == {
         n: sorted([*range(100 * n, 100 * n + 7)] * 30) for n in range(8)
     }
+
+
+def test_nobody_holds_work_that_is_done() -> None:
+    def work(_part: int, _worker: int) -> None:
+        """Nothing to do."""
+
+    held = weakref.ref(work)
+    workers.shared(9, work)
+    del work
+    assert held() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
@@ -130,6 +141,38 @@ def test_openblas_is_held_to_one_thread_until_the_last_who_wants_that_has_ended(
         assert len(threads_of_blas) == 5
 
 
+def test_openblas_has_its_threads_back_wherever_a_run_is_interrupted(
+    threads_of_blas: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = 0
+
+    def called(stop: int, result: int) -> int:
+        nonlocal calls
+        calls += 1
+        if calls == stop:
+            raise KeyboardInterrupt
+        return result
+
+    def interrupted(*, before: int = 0, after: int = 0) -> None:
+        nonlocal calls
+        calls = 0
+
+        def set_to(number: int) -> None:
+            called(before, 0)
+            threads_of_blas.append(number)
+            called(after, 0)
+
+        monkeypatch.setattr(workers._BLAS, "functions", (lambda: called(before, threads_of_blas[-1]), set_to))
+        with pytest.raises(KeyboardInterrupt), workers.with_one_thread_of_blas():
+            raise KeyboardInterrupt
+        assert threads_of_blas[-1] == 8 and not workers._BLAS.users
+
+    interrupted()
+    interrupted(before=1)  # while the number is asked for
+    interrupted(before=2)  # before it is set
+    interrupted(after=1)  # after that
+
+
 def test_an_error_in_a_product_gives_openblas_its_threads_back(threads_of_blas: list[int]) -> None:
     with pytest.raises(ZeroDivisionError):
         workers.shared_products(5, lambda part, _: 1 // part, 2)
@@ -139,10 +182,14 @@ def test_an_error_in_a_product_gives_openblas_its_threads_back(threads_of_blas: 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_process_that_is_forked_during_a_run_has_the_threads_of_before(threads_of_blas: list[int]) -> None:
+    child = 1
     with workers.with_one_thread_of_blas():
         child = os.fork()
-        if not child:
-            os._exit(0 if threads_of_blas[-1] == 8 and not workers._BLAS.users else 1)
+        free = threads_of_blas[-1] == 8 and not workers._BLAS.users
+    if not child:  # where the run ends too
+        with workers.with_one_thread_of_blas():
+            free = free and threads_of_blas[-1] == 1
+        os._exit(0 if free and threads_of_blas[-1] == 8 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 

@@ -3,9 +3,14 @@ what the specification allows; the nodes that it takes; many threads."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import gc
+import math
 import os
+import random
 import time
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -43,8 +48,8 @@ def _stored() -> Arrays:
     rng = np.random.default_rng(3)
     shapes = {
         "w": (8, C, 3, 3), "wide": (20, C, 1, 1), "one": (C, C, 1, 1), "each": (C, 1, 3, 3), "two": (2 * C, 1, 3, 3),
-        "halves": (10, 3, 3, 2), "v": (C,), "m": (C,), "s": (C,), "b": (C,), "b8": (8,), "line": (4, C, 3),
-        "matrix": (9, 24), "ten": (12,),
+        "halves": (10, 3, 3, 2), "square": (8, C, 2, 2), "v": (C,), "m": (C,), "s": (C,), "b": (C,), "b8": (8,),
+        "line": (4, C, 3), "matrix": (9, 24), "ten": (12,),
         "W": (2, 12, 4), "R": (2, 12, 3), "B": (2, 24), "h": (2, 1, 3),
         "turned": (24, 9), "tall": (700, 70), "nine": (9,), "long": (24,),
     }  # fmt: skip
@@ -65,12 +70,33 @@ def _x(shape: tuple[int, ...] = (2, C, 7, 5), special: bool = True) -> Any:
     return x
 
 
+_ZONE = 1 << 12
+
+
 def _run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> list[Any]:
-    """The outputs of native code, twice the same; that it ran is checked."""
+    """The outputs of native code, twice the same; it is checked that it ran, and wrote in no byte beside its memory,
+    in which each float was a NaN before."""
     ran = []
-    monkeypatch.setattr(provider, "_run", lambda *given, run=provider._run: ran.append(1) or run(*given))
-    session = Session(model, [NAME])
-    first, second = session.run(None, inputs), session.run(None, inputs)
+
+    def guarded(listed: Any, given: Any, _allocate: Any, run: Any = provider._run) -> Any:
+        zones: list[Any] = []
+
+        def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+            size = math.prod(shape) * dtype.itemsize
+            memory = np.full(2 * _ZONE + size + 64, 0xFF, np.uint8)
+            start = _ZONE - (memory.ctypes.data + _ZONE) % -64
+            zones.extend((memory[:start], memory[start + size :]))
+            return np.ndarray(shape, dtype, memory.data, start)
+
+        found = run(listed, given, allocate)
+        assert all((zone == 0xFF).all() for zone in zones), "bytes beside the memory were written"
+        ran.append(1)
+        return found
+
+    with monkeypatch.context() as patch:
+        patch.setattr(provider, "_run", guarded)
+        session = Session(model, [NAME])
+        first, second = session.run(None, inputs), session.run(None, inputs)
     assert len(ran) == 2
     assert [_bits(it) for it in first] == [_bits(it) for it in second]
     assert session.partitioning.refusals == ()
@@ -138,6 +164,7 @@ BOUNDED = {
     "padded": "c = Conv<pads = [1, 1, 1, 1]>(x, w, b8) y = Relu(c)",
     "strided": "y = Conv<strides = [2, 3], pads = [0, 2, 1, 1]>(x, w)",
     "dilated": "y = Conv<dilations = [2, 1], pads = [2, 0, 2, 1]>(x, w)",
+    "pads beyond the kernel": "c = Conv<pads = [1, 1, 1, 1]>(x, one, b) y = Conv<pads = [2, 2, 2, 2]>(c, square, b8)",
     "pointwise": "a = Relu(x) c = Conv(a, wide) d = Conv<strides = [2, 2]>(a, one) y = Concat<axis = 0>(d, d)",
     "by channels": "c = Conv<group = 6, pads = [1, 1, 1, 1]>(x, each) y = Conv<group = 6, strides = [2, 2]>(c, two)",
     "by groups": "y = Conv<group = 2, pads = [1, 1, 1, 0]>(x, halves)",
@@ -266,12 +293,61 @@ def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) ->
     assert np.signbit(found).all()
 
 
-def test_padding_that_counts_is_a_positive_zero(monkeypatch: pytest.MonkeyPatch) -> None:
-    x = np.full((1, C, 3, 5), -0.0, np.float32)
-    model = _model("y = AveragePool<kernel_shape = [2, 2], pads = [1, 0, 1, 1], count_include_pad = 1>(x)")
-    (expected,) = Session(model, ["machine"]).run(None, {"x": x})
+def test_what_a_window_meets_beside_the_data_is_a_positive_zero(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.full((1, C, 3, 4), -0.0, np.float32)
+    for count in (0, 1):
+        for form in ("kernel_shape = [2, 2], pads = [1, 0, 1, 1]", "kernel_shape = [1, 3], strides = [1, 3]"):
+            model = _model(f"y = AveragePool<{form}, ceil_mode = 1, count_include_pad = {count}>(x)")
+            (expected,) = Session(model, ["machine"]).run(None, {"x": x})
+            (plain,) = Session(model).run(None, {"x": x})
+            (found,) = _run(model, monkeypatch, x=x)
+            assert _bits(found) == _bits(plain) == _bits(expected), (form, count)
+            assert set(np.signbit(found).flat) == {False, True}
+
+
+def _window(choose: random.Random) -> tuple[onnx.ModelProto, Any]:
+    """A convolution or pooling with a window at random; whole numbers, whose sums are exact in any order."""
+    axes, operator = choose.choice((1, 2, 2)), choose.choice(("Conv", "Conv", "MaxPool", "AveragePool"))
+    kernel = [choose.randint(1, 3) for _ in range(axes)]
+    far = [choose.choice((1, 1, 2, 3)) for _ in kernel]
+    extent = [(k - 1) * d + 1 for k, d in zip(kernel, far, strict=True)]
+    sizes = [choose.choice((e, e + 1, 7, 9, 17, 33)) for e in extent]
+    most = (3,) * axes if operator == "Conv" else [min(3, k - 1) for k in kernel]
+    stated = {
+        "kernel_shape": kernel,
+        "dilations": far,
+        "strides": [choose.choice((1, 1, 2, 3, 5)) for _ in kernel],
+        "pads": [choose.randint(0, it) for it in (*most, *most)],
+    }
+    groups, each = choose.choice(((1, 3), (2, 2), (6, 1)))
+    inputs, stores = ["x"], []
+    if operator == "Conv":
+        rows = groups * choose.choice((1, 2, 9))
+        w = np.array([choose.randint(-4, 4) for _ in range(rows * each * math.prod(kernel))], np.float32)
+        stores = [(w.reshape(rows, each, *kernel), "w"), (np.arange(1, rows + 1, dtype=np.float32), "b")]
+        inputs += ["w", "b"]
+        stated["group"] = groups
+    else:
+        stated["ceil_mode"] = choose.randint(0, 1)
+    if operator == "AveragePool":
+        stated["count_include_pad"] = choose.randint(0, 1)
+    model = _model(f"y = {operator}(x)", f"float[N, C{', H, W'[: 3 * axes]}] x")
+    model.opset_import[0].version = 22
+    model.graph.node[0].CopyFrom(onnx.helper.make_node(operator, inputs, ["y"], **stated))
+    model.graph.initializer.extend(onnx.numpy_helper.from_array(*it) for it in stores)
+    shape = (choose.randint(1, 2), groups * each, *sizes)
+    x = np.array([choose.choice((-0.0, -3, -1, 2, 5)) for _ in range(math.prod(shape))], np.float32)
+    return model, x.reshape(shape)
+
+
+@table("seed", range(240), few=30)
+def test_windows_of_any_form_give_the_bits_of_numpy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, x = _window(random.Random(seed))
+    (expected,) = Session(model).run(None, {"x": x})
     (found,) = _run(model, monkeypatch, x=x)
-    assert _bits(found) == _bits(expected) and not np.signbit(found[0, 0, 0]).any() and np.signbit(found[0, 0, 1, 0])
+    np.testing.assert_array_equal(found, expected, str(model.graph.node[0]))
+    if model.graph.node[0].op_type != "Conv":
+        assert _bits(found) == _bits(expected)
 
 
 def _who(model: onnx.ModelProto) -> dict[str, str]:
@@ -379,6 +455,35 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
         os._exit(0 if same and CREW._called is not called else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     assert _bits(session.run(None, inputs)[0]) == expected
+
+
+def test_memory_is_held_while_threads_work_for_a_caller_that_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    session, inputs, _ = _wide()
+    memory: list[weakref.ref[Any]] = []
+    works: list[Any] = []
+
+    def interrupted(_parts: int, work: Any) -> None:
+        works.append(work)
+        raise KeyboardInterrupt
+
+    def observed(listed: Any, given: Any, allocate: Any, run: Any = provider._run) -> Any:
+        def noted(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+            made = allocate(shape, dtype)
+            memory.append(weakref.ref(made))
+            return made
+
+        return run(listed, given, noted)
+
+    monkeypatch.setattr(Crew, "run", lambda *_: False)
+    monkeypatch.setattr(provider, "shared", interrupted)
+    monkeypatch.setattr(provider, "THREADS", 2)
+    monkeypatch.setattr(provider, "_run", observed)
+    with contextlib.suppress(KeyboardInterrupt):  # pytest.raises would hold the memory
+        session.run(None, inputs)
+    gc.collect()
+    assert len(memory) == 3 and all(it() is not None for it in memory)
+    works.clear()
+    assert all(it() is None for it in memory)
 
 
 def test_one_list_runs_at_a_time() -> None:
