@@ -220,7 +220,7 @@ def _references(memories: list[Array], at: int) -> int:
     return getrefcount(memories[at])
 
 
-_UNSHARED: Final = [np.empty(0, np.uint8)]
+_UNSHARED: Final[list[Array]] = [np.empty(0, np.uint8)]
 """Memory that no caller has; how often it is referred to is counted each time: an interpreter may change its way."""
 
 
