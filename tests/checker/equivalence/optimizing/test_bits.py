@@ -46,10 +46,11 @@ def made_of(model: Model) -> Iterator[tuple[str, Model]]:
     for opset in (None, newest_opset()):
         try:
             done = optimize(model, strength="exact", opset=opset)
-        except (ModelError, Unsupported):
+            made = load_proto(model_proto(done.model))
+        except (ModelError, Unsupported):  # such as functions that import another version: `optimize` refuses it
             continue
         assert done.finished and done.strength == "exact"
-        yield f"opset {opset}", load_proto(model_proto(done.model))
+        yield f"opset {opset}", made
 
 
 def inputs_of(model: Model) -> Iterator[Mapping[str, Value]]:
