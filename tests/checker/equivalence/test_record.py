@@ -28,6 +28,13 @@ def test_what_is_proved_is_at_least_what_is_claimed() -> None:
     assert all(STRENGTHS.index(found[name].strength) <= STRENGTHS.index(claim) for name, claim in claims.items())
 
 
+def test_the_readme_says_how_many_rewrites_there_are_and_how_many_are_proved_for_every_rank() -> None:
+    readme = " ".join((Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8").split())
+    every = sum(row["axes"] == "any" and row["verdict"] == PROVED for row in rows())
+    assert f"has {len(specification().rules)} rewrites" in readme
+    assert f"every rank ({every} of them)" in readme
+
+
 def test_a_few_are_judged_anew() -> None:
     for name in SAMPLE:
         assert judged(name).holds, name
