@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 
-from sonnx.checker.definedness.proving import cases, prove
+from sonnx.checker.definedness.proving import EFFORT, TIMEOUT, Finding, bounded, cases, judge_every, prove
 from sonnx.checker.smt.prover import Prover
-from sonnx.semantics.operators.symbolic.definedness import Instance, explore, instances
+from sonnx.semantics.operators.symbolic.definedness import RANKS, Instance, explore, instances
+from sonnx.spec.elaborate.composition import applied_names
 from sonnx.spec.elaborate.core import CoreOperator
 from sonnx.spec.elaborate.declarations import NOTHING, Elaboration, elaborate
 from sonnx.spec.language.printer import print_expression
@@ -88,29 +88,82 @@ def chosen(operator: CoreOperator, most: int = 3) -> list[Instance]:
     return found
 
 
-def detected(mutation: Mutation, prover: Prover) -> str:
-    """How a mutation shows: the elaborator refuses it, an obligation is refuted or not proved; "" where it does not."""
+@dataclass(frozen=True)
+class Whole:
+    """What the prover shows of a definition as it is written, which tells where a mutation is looked for.
+
+    every: it is proved for every rank at once. left: the kinds of obligations that it leaves to primitives, which show
+    no mutation. most: the least number of axes, from 3 on, at which it can be used.
+    """
+
+    every: bool
+    left: frozenset[str]
+    most: int
+
+
+def provers() -> tuple[Prover, Prover]:
+    """One for every rank at once, which gives up soon, and one for single ranks."""
+    return Prover(TIMEOUT, effort=EFFORT // 20, listed=2), Prover(TIMEOUT, effort=EFFORT // 2, listed=2)
+
+
+def whole(operator: Operator, at_once: Prover, prover: Prover) -> Whole:
+    """The definition as it is written, without a mistake of its own, which would be taken for that of a mutation."""
+    made = elaborated(operator)
+    assert not made.errors
+    core = made.cores[0]
+    usable = (most for most in (3, *RANKS[4:]) if any(_ends(instance, prover) for instance in chosen(core, most)))
+    judgement = judge_every(core, at_once)
+    every = not bounded(judgement)
+    return Whole(every, frozenset(map(_kind, judgement.findings)) if every else frozenset(), next(usable))
+
+
+def _kind(finding: Finding) -> str:
+    return f"{finding.kind} {finding.about}"
+
+
+def _ends(instance: Instance, prover: Prover) -> bool:
+    """Some inputs of these ranks meet all requirements."""
+    end = len(instance.operator.statements)
+    batches = explore(instance, lambda path, split: cases(path, split, prover))
+    ends = (b.path for b in batches if not b.dead and b.path.position == end)
+    return any(prover.possible(path.facts, path.declared()) for path in ends)
+
+
+def detected(mutation: Mutation, at_once: Prover, prover: Prover, known: Whole) -> str:
+    """How a mutation shows: the elaborator refuses it, an obligation is refuted or not proved; "" where it does not.
+
+    A few ranks are tried, which is fast where it shows; then, where the definition is proved for every rank, that, for
+    which it is fast where it does not; then the other ranks.
+    """
     made = elaborated(mutation.operator)
     if any(error.kind not in UNUSED for error in made.errors):
         return "refused"
-    for instance in chosen(made.cores[0]):
+    core = made.cores[0]
+    every = chosen(core, known.most)
+    few = every[:: 1 + len(every) // 6]
+    found = next(_shown(few, prover, known), "")
+    if not found and known.every:
+        judgement = judge_every(core, at_once)
+        if not judgement.reason and {*map(_kind, judgement.findings)} <= known.left:
+            return "" if judgement.paths else "no path gets to the end"
+    return found or next(_shown(every, prover, known), "")
+
+
+def _shown(tried: Sequence[Instance], prover: Prover, known: Whole) -> Iterator[str]:
+    """The obligations that are not proved."""
+    for instance in tried:
         for batch in explore(instance, lambda path, split: cases(path, split, prover)):
             for finding in prove(batch, prover):
-                if finding is not None:
-                    return f"{finding.status}: {finding.kind} at {finding.span}"
-    return ""
+                if finding is not None and _kind(finding) not in known.left:
+                    yield f"{finding.status}: {finding.name}"
 
 
 def elaborated(operator: Operator) -> Elaboration:
-    """The core of a definition, and its mistakes, beside the text without its operators."""
-    return elaborate([File("mutated", (operator,))], without_operators())
-
-
-@cache
-def without_operators() -> Elaboration:
-    """The sorts and functions of the specification, which definitions refer to."""
+    """The core of a definition, and its mistakes, beside the text without the operator."""
     known = specification()
-    return replace(NOTHING, sorts=known.sorts, functions=known.functions)
+    others = {name: known.operators[name] for name in {*applied_names(operator.statements)} - {operator.name}}
+    base = replace(NOTHING, sorts=known.sorts, functions=known.functions, operators=others)
+    return elaborate([File("mutated", (operator,))], base)
 
 
 UNUSED = frozenset({"name/unused", "name/unused-let", "schema/ignored-attribute"})
