@@ -37,16 +37,6 @@ def paused() -> Iterator[None]:
             gc.enable()
 
 
-@contextmanager
-def kept() -> Iterator[None]:
-    """Without collections that look at the objects of now: pages that processes share stay shared."""
-    gc.freeze()
-    try:
-        yield
-    finally:
-        gc.unfreeze()
-
-
 def settled() -> None:
     """Declares that the objects of now are no garbage: later collections leave them out, which would take seconds to
     look through it."""

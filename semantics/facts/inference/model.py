@@ -68,8 +68,8 @@ MEMORY = 1 << 30
 MEMORY_PER_BYTE = 24
 """The address space that inference gets: a floor, and so many bytes for each byte of the model without its weights."""
 NODES = 200_000
-"""The number of nodes that one timeout is for: inference takes its time for each of them, and a large model is none that
-makes it hang."""
+"""The number of nodes that one timeout is for: inference takes its time for each of them, and a model is not hostile for
+being large."""
 PLACEHOLDER = re.compile(r"unk__\d+")
 """A dimension name that inference makes up."""
 
