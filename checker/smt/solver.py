@@ -91,15 +91,17 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
 
 
 def _in_parts(query: Query, timeout: float, seed: int) -> Told | None:
-    """The answer to a long negated question, part by part within one time limit; None where that does not tell."""
-    deadline = time.monotonic() + timeout
-    answer: Told | None = None
+    """The answer to a long negated question, part by part, each in the time limit; None where that does not tell."""
+    used: dict[str, None] = {}
+    told = None
     for part in parts(query):
-        status, used, reason = _asked(part, True, deadline - time.monotonic(), seed)
-        if status != "unsat":
-            return None if query.clauses else (status, (), reason)
-        answer = status, (answer[1] if answer else ()) + used, ""
-    return answer
+        told = _asked(part, True, timeout, seed)
+        if told[0] == "sat" and query.clauses:
+            return None
+        if told[0] != "unsat":
+            return told
+        used.update(dict.fromkeys(told[1]))
+    return told and ("unsat", tuple(used), "")
 
 
 def _asked(query: Query, negated: bool, timeout: float, seed: int) -> Told:

@@ -68,8 +68,7 @@ MEMORY = 1 << 30
 MEMORY_PER_BYTE = 24
 """The address space that inference gets: a floor, and so many bytes for each byte of the model without its weights."""
 NODES = 200_000
-"""The number of nodes that one timeout is for: inference takes its time for each of them, and a model is not hostile for
-being large."""
+"""The number of nodes that one timeout is for. Inference takes its time for each: being large is not hostile."""
 PLACEHOLDER = re.compile(r"unk__\d+")
 """A dimension name that inference makes up."""
 

@@ -32,9 +32,7 @@ class WholeError(Exception):
 
 def copied(graph: GraphProto) -> int:
     """The number of types of the main graph that are copied for bodies."""
-    return sum(
-        position * sum(1 for _ in _bodies(node)) for position, node in enumerate(graph.node) if node.attribute
-    )
+    return sum(position * sum(1 for _ in _bodies(node)) for position, node in enumerate(graph.node) if node.attribute)
 
 
 def in_pieces(model: ModelProto, infer: Callable[[bytes], bytes]) -> ModelProto:
