@@ -16,14 +16,15 @@ from sonnx.semantics.facts.gathering import structure
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load, load_proto
 from sonnx.semantics.model.loader.source import check_texts
+from sonnx.semantics.resources.process import paused
 from sonnx.spec.library import specification
 from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import Progress
 
 from . import results, scheduling
 from . import rule_sets as sets
-from .question import Sizes, question
-from .report import Report
+from .question import Question, Sizes, question
+from .report import Report, Stated
 
 if TYPE_CHECKING:
     from onnx import ModelProto
@@ -78,9 +79,23 @@ def certify(
         others=others,
         sizes=sizes,
     )
-    tell = progress or _silent
+    with paused():
+        return _report(asked, model, stated, dump, progress or _silent, witnesses=witnesses, types=types)
+
+
+def _report(
+    asked: Question,
+    model: Path | str | Model | ModelProto,
+    stated: Stated | None,
+    dump: Path | None,
+    tell: Progress,
+    *,
+    witnesses: bool,
+    types: bool,
+) -> Report:
+    """The report on a model, for the question that is asked."""
     loaded = read(model, tell)
-    with scheduling.inference(loaded, timeout) as claims:
+    with scheduling.inference(loaded, asked.timeout) as claims:
         facts = structure(loaded, claims.result)
         requirements = scheduling.decide_requirements(asked, loaded, claims, tell)
         if dump is not None:

@@ -10,9 +10,9 @@ import multiprocessing
 import os
 import signal
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.queues import SimpleQueue
 
@@ -78,6 +78,12 @@ def long(constraint: Constraint, functions: Functions) -> bool:
     return any(it.kind == "inductive" for it in reached(constraint.formula, functions))
 
 
+def needed(constraints: Collection[Constraint], functions: Functions) -> frozenset[str]:
+    """The facts, and the results derived from them, that deciding these constraints takes."""
+    names = {symbol.name for it in constraints for symbol in reached(it.formula, functions)}
+    return frozenset(names | {"fixpoints"} if any(long(it, functions) for it in constraints) else names)
+
+
 def decided(constraint: Constraint, task: Task) -> Judged:
     """One constraint of a task, decided by both."""
     answer = solver.solve(ground.query(constraint, task.functions, task.facts), task.timeout)
@@ -109,8 +115,8 @@ def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
     """Each worker takes the next constraint when it has decided one; the longest come first."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
-    later = [not long(constraint, task.functions) for constraint in task.constraints]
-    for position in sorted(range(len(later)), key=later.__getitem__):
+    task = replace(task, constraints=sorted(task.constraints, key=lambda it: not long(it, task.functions)))
+    for position in range(len(task.constraints)):
         queue.put(position)
     workers, ends = [], []
     try:
@@ -156,11 +162,13 @@ def _messages(ends: Sequence[Connection]) -> Iterator[tuple[str, Judged | BaseEx
 
 
 def _work(task: Task, queue: SimpleQueue[int | None], end: Connection) -> None:
-    """A worker: sends the name of each constraint when it begins and when it is decided, or the error that stops it."""
+    """A worker: sends the name of each constraint when it begins and when it is decided, or the error that stops it. It
+    gives back the tables that no constraint from there on needs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with suppress(BrokenPipeError):
         while (position := queue.get()) is not None:
             constraint = task.constraints[position]
+            task.facts.forget(needed(task.constraints[position:], task.functions))
             end.send((constraint.name, None))
             try:
                 end.send((constraint.name, decided(constraint, task)))

@@ -19,7 +19,7 @@ from sonnx.semantics.model.graph import Model
 from sonnx.spec.terminal import Progress
 
 from . import preconditions
-from .deciding import Judged, Task, decided, judge_constraints, long, worth_forking
+from .deciding import Judged, Task, decided, judge_constraints, long, needed, worth_forking
 from .question import Question
 from .rule_sets import reached
 
@@ -73,16 +73,18 @@ def decide_constraints(
         for it in question.constraints
         if any(symbol.name in ASKING for symbol in reached(it.formula, functions))
     }
-    needed = sorted(question.constraints, key=lambda it: it.name in asking)
-    task = Task(needed, functions, facts, question.timeout, worth_forking(len(model.nodes)))
+    constraints = sorted(question.constraints, key=lambda it: it.name in asking)
+    task = Task(constraints, functions, facts, question.timeout, worth_forking(len(model.nodes)))
     early: dict[str, Judged] = {}
     if task.forks and (asking or question.requirements):
-        short = (it for it in needed if it.name not in asking and not long(it, functions))
+        short = (it for it in constraints if it.name not in asking and not long(it, functions))
         while not claims.ready() and (constraint := next(short, None)):
-            tell(f"checking {constraint.name}", len(early), len(needed))
+            tell(f"checking {constraint.name}", len(early), len(constraints))
             early[constraint.name] = decided(constraint, task)
-        tell("inferring types", len(early), len(needed))
+        tell("inferring types", len(early), len(constraints))
         claims.result()
         claims.end()
-    rest = replace(task, constraints=[it for it in needed if it.name not in early])
+    rest = replace(task, constraints=[it for it in constraints if it.name not in early])
+    if task.forks:
+        facts.forget(needed(rest.constraints, functions))
     return {**early, **judge_constraints(rest, tell)}

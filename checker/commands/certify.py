@@ -64,7 +64,13 @@ FLAGS = (("--strict", "strict"), ("--others", "others"), ("--no-waivers", "plain
 @click.option(
     "--jobs", type=click.IntRange(min=1), help="Models judged side by side. [default: the number of processors]"
 )
-@click.option("--timeout", type=SECONDS, default=60.0, show_default=True, help="Seconds for each solver query.")
+@click.option(
+    "--timeout",
+    type=SECONDS,
+    default=60.0,
+    show_default=True,
+    help="Seconds for each solver query, and for the shape inference of every 200,000 nodes.",
+)
 @click.option("--dump-smt", "dump", type=PATH, help="Write every query as SMT-LIB 2 into this folder.")
 @click.option(
     "--size",

@@ -218,15 +218,11 @@ def _facts(query: Query, *, explained: bool) -> Iterator[tuple[str, str, str, st
 
 def _clause(head: str, body: Argument) -> str:
     """The Horn clauses of one instance: one for each alternative of its body."""
-    if type(body) is str:
-        return f"(assert (=> {body} {head}))\n"
-    out = []
-    for premise in alternatives(body):
-        if isinstance(premise, Term) and premise.op == "true":
-            out.append(f"(assert {head})\n")
-        elif not (isinstance(premise, Term) and premise.op == "false"):
-            out.append(f"(assert (=> {spell(premise)} {head}))\n")
-    return "".join(out)
+    text = spell(body)
+    premises = [spell(premise) for premise in alternatives(body)] if "(or " in text else [text]
+    return "".join(
+        [f"(assert {head})\n" if it == "true" else f"(assert (=> {it} {head}))\n" for it in premises if it != "false"]
+    )
 
 
 def alternatives(body: Argument) -> list[Argument]:

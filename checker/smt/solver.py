@@ -21,6 +21,7 @@ from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground import Query, optimistic
 from sonnx.semantics.resources.process import paused
 
+from .parts import parts
 from .smtlib import CHUNK, Place, script, smtlib
 
 __all__ = [
@@ -84,11 +85,31 @@ def solve(query: Query, timeout: float, seed: int = 0) -> Answer:
 def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[str, tuple[str, ...], str]:
     """One question: the status, the facts in the core when unsat, why it is unknown otherwise."""
     with paused():
-        pieces = chain([f"{_options(timeout, seed)}{USUAL}"], script(query, negated))
-        status, used, reason = _told(pieces) if len(query.clauses) > CHUNK else _remembered("".join(pieces))
-    if status not in STATUSES:
-        raise InternalError(f"the solver answered {status[:200]!r} on {query.name}")
+        told = _in_parts(query, timeout, seed) if negated else None
+        status, used, reason = told or _asked(query, negated, timeout, seed)
     return status, tuple(sorted({*used, *query.fixed()})) if status == "unsat" else (), reason
+
+
+def _in_parts(query: Query, timeout: float, seed: int) -> Told | None:
+    """The answer to a long negated question, part by part, each in the time limit; None where that does not tell."""
+    used: dict[str, None] = {}
+    told = None
+    for part in parts(query):
+        told = _asked(part, True, timeout, seed)
+        if told[0] == "sat" and query.clauses:
+            return None
+        if told[0] != "unsat":
+            return told
+        used.update(dict.fromkeys(told[1]))
+    return told and ("unsat", tuple(used), "")
+
+
+def _asked(query: Query, negated: bool, timeout: float, seed: int) -> Told:
+    pieces = chain([f"{_options(timeout, seed)}{USUAL}"], script(query, negated))
+    answer = _told(pieces) if len(query.clauses) > CHUNK else _remembered("".join(pieces))
+    if answer[0] not in STATUSES:
+        raise InternalError(f"the solver answered {answer[0][:200]!r} on {query.name}")
+    return answer
 
 
 Told = tuple[str, tuple[str, ...], str]

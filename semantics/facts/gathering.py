@@ -55,7 +55,7 @@ def column(things: Mapping[int, Thing], value: Callable[[Thing], Value]) -> Buil
 
 def rows(things: Mapping[int, Thing], members: Callable[[Thing], Iterable[Element]]) -> Build:
     """A set of each thing."""
-    return lambda: SetTable({number: tuple(members(thing)) for number, thing in things.items()})
+    return lambda: SetTable({number: row for number, thing in things.items() if (row := tuple(members(thing)))})
 
 
 def grid(things: Mapping[int, Thing], cells: Callable[[Thing], Iterable[tuple[Element, Value]]]) -> Build:
@@ -79,35 +79,32 @@ def operator_tables(model: Model, claims: ClaimsSource) -> dict[str, Build]:
 def _operators(model: Model) -> dict[str, Build]:
     nodes = dict(enumerate(model.nodes))
 
-    def names(members: Callable[[Node], Iterable[Element]]) -> Build:
-        return lambda: SetTable({n: row for n, node in nodes.items() if (row := tuple(members(node)))})
-
     return {
         "operator": column(nodes, operator),
         "applications": lambda: SetTable(_applications(model)),
         "known": column(nodes, lambda node: schema_at(node) is not None),
         "version": column(nodes, _version),
         "schema_determinism": column(nodes, _determinism),
-        "attributes": names(lambda node: it.attributes if (it := schema_at(node)) else ()),
-        "written": names(lambda node: node.attributes),
-        "unwritten": names(lambda node: _unwritten(node, defaulted=False)),
-        "defaulted": names(lambda node: _unwritten(node, defaulted=True)),
+        "attributes": rows(nodes, lambda node: it.attributes if (it := schema_at(node)) else ()),
+        "written": rows(nodes, lambda node: node.attributes),
+        "unwritten": rows(nodes, lambda node: _unwritten(node, defaulted=False)),
+        "defaulted": rows(nodes, lambda node: _unwritten(node, defaulted=True)),
         "int_attribute": grid(nodes, lambda node: _values(node, "INT")),
         "float_attribute": grid(nodes, lambda node: _values(node, "FLOAT")),
         "text_attribute": grid(nodes, lambda node: _values(node, "STRING")),
         "ints_attribute": grid(nodes, lambda node: _values(node, "INTS")),
         "texts_attribute": grid(nodes, lambda node: _values(node, "STRINGS")),
         "positions": lambda: SetTable(dict(_positions(model))),
-        "given_inputs": names(lambda node: _ports_of(node).given_inputs),
-        "given_outputs": names(lambda node: _ports_of(node).given_outputs),
-        "absent_inputs": names(lambda node: _ports_of(node).absent_inputs),
+        "given_inputs": rows(nodes, lambda node: _ports_of(node).given_inputs),
+        "given_outputs": rows(nodes, lambda node: _ports_of(node).given_outputs),
+        "absent_inputs": rows(nodes, lambda node: _ports_of(node).absent_inputs),
         "input": grid(
             nodes, lambda node: ((name, _tensor(node.inputs[i])) for name, i in _ports_of(node).first_inputs)
         ),
         "output": grid(
             nodes, lambda node: ((name, _tensor(node.outputs[i])) for name, i in _ports_of(node).first_outputs)
         ),
-        "type_variables": names(lambda node: (variable for variable, _ in _shared(node))),
+        "type_variables": rows(nodes, lambda node: (variable for variable, _ in _shared(node))),
         "typed": lambda: SetTable(dict(_typed(model))),
         "first_typed": lambda: ValueTable({key: row[0] for key, row in _typed(model)}),
     }
@@ -345,7 +342,7 @@ def _of_nodes(model: Model) -> dict[str, Build]:
         "outs": rows(nodes, _writes),
         "consumers": lambda: SetTable(_inverse(map(_reads, model.nodes))),
         "producers": lambda: SetTable(_inverse(map(_writes, model.nodes))),
-        "bodies": rows(nodes, lambda node: (g for _, g in node.bodies)),
+        "bodies": rows(holders, lambda node: (g for _, g in node.bodies)),
         "body_names": rows(holders, lambda node: (attribute for attribute, _ in node.bodies)),
         "operands": column(nodes, lambda node: len(node.inputs)),
         "results": column(nodes, lambda node: len(node.outputs)),

@@ -6,7 +6,7 @@ A key is the argument itself for one argument, () for none, a tuple for several.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -80,6 +80,12 @@ class Structure:
         if known is None:
             known = self._tables[fact] = self.providers[fact]()
         return known
+
+    def forget(self, kept: Container[str]) -> None:
+        """Give back the memory of all but these tables and derived results; what is asked for again is made anew."""
+        for made in (self._tables, self.derived):
+            for name in [name for name in made if name not in kept]:
+                del made[name]
 
     def facts(self) -> Iterable[str]:
         """The fact symbols provided."""

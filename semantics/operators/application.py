@@ -105,6 +105,10 @@ def no_meaning(application: Application) -> Outputs | Stuck:
     raise InternalError(f"{application.op_type} is applied in a program that is only read")
 
 
+NOTHING_STATED: Mapping[str, AttributeData] = {}
+"""The attributes of a node that states none."""
+
+
 @dataclass(frozen=True)
 class Program:
     """A model that can be run. The tables are made when they are first asked for and change nothing.
@@ -236,6 +240,8 @@ class Program:
 
     def attributes(self, n: NodeId) -> Mapping[str, AttributeData]:
         """The attributes that a node states, its bodies excepted, as an operator's text sees them."""
+        if not self.model.nodes[n].attributes:
+            return NOTHING_STATED
         return self.remembered(("attributes", n), lambda: self._stated(n))
 
     def _stated(self, n: NodeId) -> Mapping[str, AttributeData]:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from heapq import heapify, heappop, heappush
+from typing import NamedTuple
 
 from google.protobuf.message import DecodeError
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, SparseTensorProto, TensorProto
@@ -66,6 +67,8 @@ def _clean(message: str) -> str:
 MEMORY = 1 << 30
 MEMORY_PER_BYTE = 24
 """The address space that inference gets: a floor, and so many bytes for each byte of the model without its weights."""
+NODES = 200_000
+"""The number of nodes that one timeout is for. Inference takes its time for each: being large is not hostile."""
 PLACEHOLDER = re.compile(r"unk__\d+")
 """A dimension name that inference makes up."""
 
@@ -87,8 +90,10 @@ def infer(model: Model, timeout: float) -> Claims:
     """The claims of ONNX shape inference, strict and with data propagation, about all tensors of all graphs.
 
     Where the result leaves a type open that the model declares, inference runs again with these declarations.
-    A crash, the end of the timeout (seconds) or a lack of memory is a failure, never an exception.
+    A crash, the end of the timeout (seconds; for a larger model than `NODES`, that many times as large) or a lack of
+    memory is a failure, never an exception.
     """
+    timeout *= max(1, len(model.nodes) / NODES)
     deadline = time.monotonic() + timeout
     claims = _run(model, {}, timeout, deadline)
     hints = _hints(model, claims) if claims.failure is None else {}
@@ -100,10 +105,11 @@ def infer(model: Model, timeout: float) -> Claims:
 
 def _run(model: Model, hints: Mapping[TensorId, ValueType], timeout: float, deadline: float) -> Claims:
     try:
-        built = build(model, hints)
-        request = built.proto.SerializeToString()
+        proto, left_out = build(model, hints)
+        request = proto.SerializeToString()
     except Exception as error:  # protobuf raises several types, for numbers out of range and messages above 2 GiB
         return Claims(failure=f"shape inference cannot be asked: {_line(str(error))}")
+    del proto  # in memory it is ten times as large as the request
     limit = MEMORY + MEMORY_PER_BYTE * len(request)
     command = [sys.executable, "-P", "-m", f"{__package__}.worker"]
     try:
@@ -115,7 +121,7 @@ def _run(model: Model, hints: Mapping[TensorId, ValueType], timeout: float, dead
         return Claims(failure=f"shape inference cannot be started: {_line(str(error))}")
     if done.returncode:
         return Claims(failure=_death(done.returncode, done.stderr))
-    return _read(done.stdout, model, built.left_out)
+    return _read(done.stdout, model, left_out)
 
 
 def _death(code: int, stderr: bytes) -> str:
@@ -142,24 +148,28 @@ def _read(answer: bytes, model: Model, left_out: Mapping[NodeId, str]) -> Claims
         return Claims(failure="shape inference gave no readable answer")
     text = rest[:size].decode(errors="replace")
     types: dict[TensorId, ValueType] = {}
-    _collect(proto.graph, types)
+    _collect(proto.graph, types, {})
     for graph in model.graphs:
         for tensor, constant in (*graph.initializers, *graph.sparse_initializers):
             types.setdefault(tensor, stored_type(constant))
     return Claims(types, tuple(dict.fromkeys(located(text))) if text else (), None, left_out)
 
 
-def _collect(graph: GraphProto, types: dict[TensorId, ValueType]) -> None:
+def _collect(graph: GraphProto, types: dict[TensorId, ValueType], known: dict[bytes, ValueType]) -> None:
+    """The types of a graph; equal ones, of which a model has many, are one object."""
     for entries in (graph.input, graph.output, graph.value_info):
         for entry in entries:
             if entry.HasField("type") and not entry.name.startswith(COPY):
-                types[int(entry.name[1:])] = _open(from_proto(entry.type))
+                text = entry.type.SerializeToString()
+                if text not in known:
+                    known[text] = _open(from_proto(entry.type))
+                types[int(entry.name[1:])] = known[text]
     for node in graph.node:
         for attribute in node.attribute:
             if attribute.HasField("g"):
-                _collect(attribute.g, types)
+                _collect(attribute.g, types, known)
             for body in attribute.graphs:
-                _collect(body, types)
+                _collect(body, types, known)
 
 
 def _open(type_: ValueType) -> ValueType:
@@ -229,8 +239,7 @@ MOST_ELEMENTS = 4096
 """Constants with more elements go in as types: no shape depends on so many values."""
 
 
-@dataclass(frozen=True, slots=True)
-class InferenceModel:
+class InferenceModel(NamedTuple):
     """The model, and the nodes that were left out with the reason."""
 
     proto: ModelProto
@@ -376,17 +385,19 @@ class _Builder:
 
     def _order(self, nodes: tuple[NodeId, ...]) -> Iterable[NodeId]:
         """The nodes, each behind the producers of what it reads, otherwise as in the file; cycles come last."""
-        produced = {tensor: n for n in nodes for tensor in self._model.nodes[n].outputs if tensor is not None}
-        before: dict[NodeId, set[NodeId]] = {}
+        listed = self._model.nodes
+        produced = {tensor: n for n in nodes for tensor in listed[n].outputs if tensor is not None}
+
+        def producers(number: NodeId) -> set[NodeId]:
+            node = listed[number]
+            return {produced[t] for t in (*node.inputs, *node.captures) if t in produced}
+
         done: set[NodeId] = set()
-        ordered = True
         for number in nodes:
-            node = self._model.nodes[number]
-            producers = {produced[t] for t in (*node.inputs, *node.captures) if t in produced}
-            ordered = ordered and producers <= done
-            before[number] = producers
+            if not producers(number) <= done:
+                return _sorted(nodes, {number: producers(number) for number in nodes})
             done.add(number)
-        return nodes if ordered else _sorted(nodes, before)
+        return nodes
 
 
 def _sorted(nodes: tuple[NodeId, ...], before: Mapping[NodeId, set[NodeId]]) -> Iterable[NodeId]:

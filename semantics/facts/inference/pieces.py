@@ -8,7 +8,7 @@ across a border, and where there is an error, the model has to be inferred as a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, ValueInfoProto
@@ -32,19 +32,20 @@ class WholeError(Exception):
 
 def copied(graph: GraphProto) -> int:
     """The number of types of the main graph that are copied for bodies."""
-    return sum(position * sum(1 for _ in _bodies(node)) for position, node in enumerate(graph.node))
+    return sum(position * sum(1 for _ in _bodies(node)) for position, node in enumerate(graph.node) if node.attribute)
 
 
 def in_pieces(model: ModelProto, infer: Callable[[bytes], bytes]) -> ModelProto:
-    """The model with the types that a run without errors over it gives. infer: such a run, over a serialized model.
+    """The types that a run without errors over the model gives, in a model that has no other nodes than those which may
+    hold bodies. infer: such a run, over a serialized model.
 
     Raises WholeError where only one run over the model can tell.
     """
     whole = model.graph
     state = _State(whole, {it.domain: it.version for it in model.opset_import})
     result = ModelProto()
-    result.CopyFrom(model)
-    del result.graph.node[:], result.graph.value_info[:]
+    result.graph.input.extend(whole.input)
+    result.graph.output.extend(whole.output)
     for start in range(0, len(whole.node), NODES):
         nodes = whole.node[start : start + NODES]
         piece = ModelProto(ir_version=model.ir_version, opset_import=model.opset_import)
@@ -56,7 +57,7 @@ def in_pieces(model: ModelProto, infer: Callable[[bytes], bytes]) -> ModelProto:
         except Exception as error:  # the extension raises several types that it does not export
             raise WholeError from error
         state.leave(done, start + len(nodes))
-        result.graph.node.extend(done.node)
+        result.graph.node.extend(node for node in done.node if node.attribute)
         result.graph.value_info.extend(done.value_info)
     typed = {it.name for it in result.graph.value_info}
     result.graph.value_info.extend(it for it in whole.value_info if it.name not in typed)
@@ -89,20 +90,26 @@ def _schema(domain: str, op_type: str, version: int) -> OpSchema:
 
 class _State:
     """Between two pieces. known: the types of tensors that later pieces may read, unread: those that none has read so
-    far. carrying: the tensors of which elements may be known.
+    far. carrying: the tensors of which elements may be known. last: for each tensor the last node that reads it.
     """
 
     def __init__(self, graph: GraphProto, imports: Mapping[str, int]) -> None:
         self._imports = imports
         self._stored = {it.name: it for it in graph.initializer}
         entries = {it.name: it for it in (*graph.value_info, *graph.input, *graph.output) if it.HasField("type")}
-        self._ahead = {name for node in graph.node for name in node.output if name}
-        if len(self._ahead) < sum(name != "" for node in graph.node for name in node.output):
-            raise WholeError  # the second of two types is compared with the first
+        self._ahead: set[str] = set()
+        self._last: dict[str, int] = {}
+        for n, node in enumerate(graph.node):
+            for name in node.output:
+                if name:
+                    if name in self._ahead:
+                        raise WholeError  # the second of two types is compared with the first
+                    self._ahead.add(name)
+            self._last.update(dict.fromkeys(_read(node), n))
         self._known = {name: it for name, it in entries.items() if name not in self._ahead}
         self._declared = {name: it for name, it in entries.items() if name in self._ahead}
-        self._last = {name: n for n, node in enumerate(graph.node) for name in _read(node)}
         self._carrying: set[str] = set()
+        self._reading: set[str] = set()
         self.unread = set(self._known)
 
     def enter(self, nodes: Iterable[NodeProto], piece: GraphProto) -> None:
@@ -120,6 +127,7 @@ class _State:
                 if any(name in self._stored and self._stored[name].data_type in SIZES for name in inner.input):
                     raise WholeError  # a body knows the elements only when a node in front has asked for them
         self.unread.difference_update(read)
+        self._reading = set(read)
         piece.input.extend(self._known[it] for it in read if it in self._known)
         piece.initializer.extend(self._stored[it] for it in read if it in self._stored)
         piece.value_info.extend(self._declared[it] for it in written if it in self._declared)
@@ -134,31 +142,42 @@ class _State:
         return _schema(node.domain, node.op_type, self._imports.get(node.domain, 0))
 
     def leave(self, done: GraphProto, end: int) -> None:
-        """Take the types of what nodes behind the piece, from position `end` on, read of it."""
+        """Take the types of what nodes behind the piece, from position `end` on, read of it; forget what none reads."""
         types = {it.name: it for it in (*done.value_info, *done.input)}
+        extents: dict[str, tuple[int, ...] | None] = {}
         for node in done.node:
-            if self._may_carry(node, types):
+            if self._may_carry(node, types, extents):
                 self._carrying.update(node.output)
             for name in node.output:
                 if self._last.get(name, 0) >= end:
                     if name not in types or MADE_UP in types[name].SerializeToString():
                         raise WholeError
                     self._known[name] = types[name]
+        for name in self._reading:
+            if self._last[name] < end:
+                self._known.pop(name, None)
 
-    def _may_carry(self, node: NodeProto, types: Mapping[str, ValueInfoProto]) -> bool:
+    def _may_carry(
+        self, node: NodeProto, types: Mapping[str, ValueInfoProto], extents: dict[str, tuple[int, ...] | None]
+    ) -> bool:
         """False where of the outputs no element is known, or none of as many as the type of a vector says.
 
         That is no different: who asks for the elements of a vector of which nothing is known is given as many unknown
         ones. Of other numbers than sizes an operator knows elements where all that it reads are vectors.
+        extents: those that the piece has asked for.
         """
         if node.op_type == "Constant":
             return True
         if not self._schema(node).has_data_propagation_function:
             return False
-        names = [name for name in (*node.input, *node.output) if name]
-        shapes = [_extent(self._stored.get(name), types.get(name)) for name in names]
+        read = node.input
+        names = [name for name in (*read, *node.output) if name]
+        for name in names:
+            if name not in extents:
+                extents[name] = _extent(self._stored.get(name), types.get(name))
+        shapes = [extents[name] for name in names]
         known = [shape for shape in shapes if shape is not None]
-        alike = len(set(known)) == 1 or any(len(shape) != 1 for shape in known[: len(node.input)])
+        alike = len(set(known)) == 1 or any(len(shape) != 1 for shape in known[: len(read)])
         return len(known) < len(names) or not alike or not self._carrying.isdisjoint(names)
 
 
@@ -166,15 +185,18 @@ def _extent(stored: TensorProto | None, entry: ValueInfoProto | None) -> tuple[i
     """The sizes of a tensor, None where one is open, or its elements may be sizes themselves."""
     if stored is not None:
         return None if stored.data_type in SIZES else tuple(stored.dims)
-    if entry is None or not entry.type.tensor_type.HasField("shape") or entry.type.tensor_type.elem_type in SIZES:
+    if entry is None:
         return None
-    dims = entry.type.tensor_type.shape.dim
+    type_ = entry.type.tensor_type
+    if not type_.HasField("shape") or type_.elem_type in SIZES:
+        return None
+    dims = type_.shape.dim
     return tuple(dim.dim_value for dim in dims) if all(dim.HasField("dim_value") for dim in dims) else None
 
 
-def _read(node: NodeProto) -> Iterator[str]:
+def _read(node: NodeProto) -> Sequence[str]:
     """What a node reads, and what its bodies do."""
-    yield from node.input
-    for body in _bodies(node):
-        yield from (name for inner in body.node for name in inner.input)
-        yield from (entry.name for entry in body.output)
+    if not node.attribute:
+        return node.input
+    inner = [name for body in _bodies(node) for it in body.node for name in it.input]
+    return [*node.input, *inner, *(entry.name for body in _bodies(node) for entry in body.output)]

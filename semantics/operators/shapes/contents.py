@@ -336,9 +336,14 @@ def renamed(examined: Examined, new: Mapping[str, str], stems: Mapping[str, str]
     )
 
 
+def plain(content: Content | None) -> bool:
+    """What is known of a tensor mentions the elements of none."""
+    return content is None or (content.entries is None and content.law is None and content.items is None)
+
+
 def _content(content: Content, new: Mapping[str, str], stems: Mapping[str, str]) -> Content:
     shape, entries = content.shape, content.entries
-    if not new and entries is None and content.law is None and content.items is None:
+    if not new and plain(content):
         return content
     if shape is not None:
         shape = tuple(_term(n, new) if isinstance(n, Term) else n for n in shape)

@@ -1250,22 +1250,21 @@ def _node(walk: Walk, n: NodeId) -> None:
     attributes = walk.program.attributes(n)
     site = contents.Site(operator, node.version or 0, inputs, attributes, tuple(t is not None for t in node.outputs))
     key = _key(walk, site)
-    if key not in walk.remembered:
+    known = walk.remembered.get(key)
+    if known is None:
         facts = (*walk.known.facts, *walk.path)
-        walk.remembered[key] = examine(site, facts, walk.known.symbols, walk.possible), site
-    examined, _ = walk.remembered[key]
-    take(
-        walk,
-        n,
-        site,
-        contents.renamed(examined, contents.names(n, node.outputs, site, examined), contents.tensors(site)),
-    )
+        known = walk.remembered[key] = examine(site, facts, walk.known.symbols, walk.possible), site
+    examined, _ = known
+    if examined.symbols or not all(map(contents.plain, examined.outputs)):
+        new = contents.names(n, node.outputs, site, examined)
+        examined = contents.renamed(examined, new, contents.tensors(site))
+    take(walk, n, site, examined)
 
 
 def _misuse(node: Node) -> str:
     """The part of a node that its operator cannot read, in words: an attribute of another kind; empty where there is
     nothing."""
-    known = schema_at(node)
+    known = schema_at(node) if node.attributes else None
     for name, attribute in node.attributes.items():
         formal = None if known is None else known.attributes.get(name)
         if formal is not None and formal.kind != attribute.kind:

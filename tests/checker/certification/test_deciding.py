@@ -6,10 +6,11 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 from sonnx.checker.certification import deciding
-from sonnx.checker.certification.deciding import Task, judge_constraints
+from sonnx.checker.certification.deciding import Task, decided, judge_constraints
 from sonnx.checker.certification.examples import write
 from sonnx.checker.certification.rule_sets import constraints, reached, resolve
 from sonnx.semantics.errors import InternalError
@@ -51,6 +52,18 @@ def test_processes_decide_as_this_process_does(examples: list[Path], step: int) 
             assert judged.answer.core == theirs[name].answer.core
             verdicts.add(judged.verdict)
     assert len(verdicts) > 1
+
+
+def test_a_constraint_asks_for_no_other_facts_than_it_is_said_to_need(examples: list[Path]) -> None:
+    """So no table is given back that is asked for again, and what is given back is built as it was."""
+    for path in examples[::9]:
+        one = task(path)
+        again = task(path)
+        for constraint in one.constraints:
+            needs = deciding.needed((constraint,), one.functions)
+            one.facts.forget(needs)
+            assert decided(constraint, one) == replace(decided(constraint, again), answer=ANY), (path, constraint.name)
+            assert {*one.facts._tables, *one.facts.derived} <= needs | {"fixpoints"}
 
 
 def test_an_error_in_a_worker_is_raised_here(examples: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:

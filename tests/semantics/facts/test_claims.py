@@ -117,6 +117,14 @@ def test_a_timeout_is_a_failure() -> None:
     assert found.failure == "shape inference took more than 0.001 s"
 
 
+def test_the_timeout_grows_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From `NODES` on, and only as they do: a hostile model has an end."""
+    text = "g (float[2] X) => (float[2] Y) { A = Relu(X) B = Relu(A) Y = Relu(B) }"
+    for nodes, limit in ((3, "0.001"), (2, "0.0015"), (1, "0.003")):
+        monkeypatch.setattr(claims, "NODES", nodes)
+        assert infer(model(text), 0.001).failure == f"shape inference took more than {limit} s"
+
+
 def test_lack_of_memory_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(claims, "MEMORY", 1 << 20)
     found = infer(model("g (float[2] X) => (float[2] Y) { Y = Relu(X) }"), 60)
