@@ -10,7 +10,7 @@ import gc
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Final
 from weakref import ref
 
@@ -33,7 +33,7 @@ from ..resources.persistent import persistent_map, put
 from ..resources.process import OutOfBudget, paused
 from .inputs import bound_inputs, contradicted
 from .memory import empty_store, store_value
-from .phases import Advance, Observer, Write, over_budget, violated
+from .phases import Advance, Observer, Phase, Write, over_budget, violated
 from .schedule import Schedule, agenda, choose
 from .state import Frame, State, Table, advanced_frame, has_value, node_path, region_of, tensor_path, value_of
 from .transitions import finished, has_meaning, phases, without_meaning
@@ -201,9 +201,7 @@ def next_node(state: State) -> tuple[NodeId | None, State]:
     """The node that comes next by the schedule, None when there is none, and the state with its agenda brought up to
     date."""
     frame = state.frame
-    n, agenda = choose(
-        state.schedule, frame.agenda, state.program, frame.graph, lambda t: has_value(state, t), state.steps
-    )
+    n, agenda = choose(state.schedule, frame.agenda, state.program, frame.graph, partial(has_value, state), state.steps)
     if agenda is not frame.agenda:
         frame = advanced_frame(frame, frame.table, agenda)
         state = State(state.program, state.store, frame, state.schedule, state.stored, state.steps)
@@ -232,13 +230,14 @@ def _evaluated(
     states = [state]
     choices: list[NodeId] = []
     deadline = None if limits.seconds is None else time.monotonic() + limits.seconds
+    endless = limits.steps is None and deadline is None
     total = len(state.program.model.graphs[0].nodes)
     young = _Young()
     for observer in observers:
         observer.begun(state)
     while True:
         n, ready = next_node(state)
-        stuck = at_end(ready) if n is None else _limited(ready, n, limits, deadline)
+        stuck = at_end(ready) if n is None else None if endless else _limited(ready, n, limits, deadline)
         if n is None or stuck is not None:
             for observer in observers:
                 if stuck is not None:
@@ -279,17 +278,18 @@ class _Young:
 def _step(state: State, n: NodeId, observers: tuple[Observer, ...], young: _Young) -> State | Stuck:
     """The state after the transition of a node."""
     young.look()
+    phase: Phase | Stuck | None = None
     for phase in phases(state, n):
-        if isinstance(phase, Stuck):
+        if isinstance(phase, Write):
+            young.written += phase.written
+        elif isinstance(phase, Stuck):
             phase = replace(phase, at=node_path(state, n))
         for observer in observers:
             observer.passed(state, phase)
-        if isinstance(phase, Stuck):
-            return phase
-        if isinstance(phase, Advance):
-            return phase.state
-        if isinstance(phase, Write):
-            young.written += phase.written
+    if isinstance(phase, Advance):
+        return phase.state
+    if isinstance(phase, Stuck):
+        return phase
     raise InternalError(f"the transition of {node_path(state, n)} has no end")
 
 

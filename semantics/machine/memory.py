@@ -7,15 +7,17 @@ import sys
 from collections.abc import Iterable
 from collections.abc import Sequence as Items
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
 from typing import Final
 
 import numpy as np
 
 from ..errors import InternalError
-from ..model.elements import Buffer, byte_size, decode, element_of, encode, owner_of
+from ..model.elements import Buffer, DType, byte_size, decode, element_of, encode, owner_of
 from ..model.graph import ValueType
 from ..model.values import Array, Map, Optional, Sequence, Value
+from ..resources.making import quick
 from ..resources.persistent import PersistentMap, items, neighbours, put, remove
 from ..resources.process import OutOfBudget
 from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
@@ -23,6 +25,7 @@ from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release
 _COPIED_BELOW: Final = 256
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Memory:
     """size: N. segments: what was written, by its first address; segments never overlap and none is empty."""
@@ -49,8 +52,6 @@ def write(M: Memory, offset: int, data: Buffer) -> Memory:
         raise InternalError(f"bytes {offset} to {end} are outside a memory of {M.size} bytes")
     if not data:
         return M
-    if not isinstance(data, bytes) and not data.readonly:
-        data = bytes(data)
     segments = M.segments
     before, after = neighbours(segments, offset)
     behind = after is not None and after < end
@@ -59,7 +60,19 @@ def write(M: Memory, offset: int, data: Buffer) -> Memory:
         behind = reach > end if before[0] == offset else reach > offset
     if behind:
         segments = _cleared(segments, offset, end)
-    return Memory(M.size, put(segments, offset, data))
+    return Memory(M.size, put(segments, offset, _constant(data)))
+
+
+def appended(M: Memory, size: int, offset: int, data: Buffer) -> Memory:
+    """M with another N, and `data` at `offset` in what is new of it, where nothing can have been written: as `resize`
+    and `write`. Raises InternalError when the range leaves that part."""
+    if offset < M.size or offset + len(data) > size:
+        raise InternalError(f"bytes {offset} to {offset + len(data)} are not what a memory of {size} bytes gains")
+    return Memory(size, put(M.segments, offset, _constant(data)) if data else M.segments)
+
+
+def _constant(data: Buffer) -> Buffer:
+    return data if isinstance(data, bytes) or data.readonly else bytes(data)
 
 
 def read(M: Memory, offset: int, length: int) -> Buffer | Uninitialised:
@@ -122,7 +135,7 @@ def history_bytes(memories: Iterable[Memory]) -> int:
     """
     seen: set[int] = set()
     total = 0
-    stack: list[object] = [memory.segments.root for memory in memories]
+    stack: list[object] = [it for memory in memories for it in (memory.segments.root, memory.segments.tail)]
     while stack:
         node = stack.pop()
         if isinstance(node, memoryview):
@@ -166,10 +179,16 @@ def _part(data: Buffer, start: int, stop: int) -> Buffer:
 _WORD: Final = 8
 
 
+@lru_cache(maxsize=4096)
+def _tensor_type(dtype: DType, shape: tuple[int, ...]) -> ValueType:
+    """One object for all tensors alike: every step has one, and every state that is kept holds it."""
+    return ValueType("tensor", element_of(dtype), shape)
+
+
 def type_of(value: Value) -> ValueType:
     """The type of a value; for a tensor with its shape."""
     if isinstance(value, np.ndarray):
-        return ValueType("tensor", element_of(value.dtype), value.shape)
+        return _tensor_type(value.dtype, value.shape)
     if isinstance(value, Map):
         return ValueType("map", value.key, inner=value.inner)
     return ValueType("sequence" if isinstance(value, Sequence) else "optional", inner=value.inner)
@@ -316,10 +335,10 @@ def _texts(data: Buffer, count: int) -> list[bytes]:
 
 
 def _dims(type: ValueType) -> tuple[int, ...]:
-    dims = type.shape
-    if dims is None or not all(isinstance(dim, int) for dim in dims):
+    dims = () if type.shape is None else tuple([dim for dim in type.shape if isinstance(dim, int)])
+    if dims != type.shape:
         raise InternalError("the tensor table has a tensor without a shape")
-    return tuple(dim for dim in dims if isinstance(dim, int))
+    return dims
 
 
 def _bytes(M: Memory, offset: int, length: int, end: int) -> Buffer:
@@ -354,6 +373,7 @@ UNLIMITED: Final = 1 << 62
 """The budget where none is set."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Region:
     """A region of M in which a value lies: offset and length in bytes, and its type, a tensor's with its shape.
@@ -367,6 +387,7 @@ class Region:
     freed: bool = False
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Store:
     """M and the space in it. N grows with what is placed, up to the budget of the allocator."""
@@ -388,9 +409,11 @@ def store_value(store: Store, value: Value, purpose: str) -> tuple[Store, Region
     if isinstance(placed, OutOfBudget):
         return placed
     space, offset = placed
-    end = offset + aligned(length, space.alignment)
-    memory = store.memory if end <= store.memory.size else resize(store.memory, end)
-    memory = write_parts(memory, offset, parts)
+    memory, end = store.memory, offset + aligned(length, space.alignment)
+    if len(parts) == 1 and offset >= memory.size:
+        memory = appended(memory, end, offset, parts[0])
+    else:
+        memory = write_parts(memory if end <= memory.size else resize(memory, end), offset, parts)
     return Store(memory, space), Region(offset, length, type_of(value))
 
 

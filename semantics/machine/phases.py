@@ -16,6 +16,7 @@ from ..errors import InternalError
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application, Stuck
+from ..resources.making import quick
 from .memory import Region, Store
 from .state import State
 
@@ -68,6 +69,7 @@ class Supply:
 # ---- The phases -------------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Select:
     """The rule that applies, with all its tests passed, for which node; SUPPLIED where values from outside take its
@@ -79,6 +81,7 @@ class Select:
     change: Change
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Read:
     """The values read: the inputs of the node by position (None: absent), or the outputs of the body that ends."""
@@ -87,6 +90,7 @@ class Read:
     values: tuple[Value | None, ...]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Apply:
     """The results of the rule: the tensors that get a value, W of the rule. application: for Step/fire.
@@ -100,6 +104,7 @@ class Apply:
     free: tuple[Mask | None, ...] = ()
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Write:
     """The regions of the values in the new memory. written: the bytes of them."""
@@ -110,6 +115,7 @@ class Write:
     written: int
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Advance:
     """The new state. released: what may be overwritten from now on."""

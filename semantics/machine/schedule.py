@@ -14,6 +14,7 @@ from typing import Final
 from ..errors import InternalError
 from ..model.graph import GraphId, NodeId, TensorId
 from ..operators.application import Program
+from ..resources.making import quick
 from ..resources.persistent import PersistentMap, get, persistent_map, put, remove
 
 _MASK: Final = 2**64 - 1
@@ -42,6 +43,7 @@ def parse_schedule(text: str) -> Schedule | None:
 # ---- Agendas ----------------------------------------------------------------------------------
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Ordered:
     """The position in the order of the graph from which on nodes may be left."""
@@ -49,6 +51,7 @@ class Ordered:
     position: int = 0
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Ready:
     """The enabled nodes, numbered without gaps, and back; and how many tensors each other node still waits for.
@@ -61,6 +64,7 @@ class Ready:
     waiting: PersistentMap[NodeId, int]
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """A stack of nodes that are needed, the next one on top; `seen` of the tensors that it reads have a value."""
@@ -70,6 +74,7 @@ class Wanted:
     below: Wanted | None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Demands:
     """The outputs of the graph from position `output` on are still to be asked for, after what `stack` needs."""
@@ -108,14 +113,18 @@ def _ready(program: Program, graph: GraphId) -> Ready:
 def after(current: Agenda, program: Program, node: NodeId, written: Sequence[TensorId]) -> Agenda:
     """The agenda when a node of the graph has been chosen and these tensors, of that graph, have got values."""
     if isinstance(current, Ordered):
-        order, at = program.order(program.model.nodes[node].graph), current.position
+        order, at = program.orders[program.model.nodes[node].graph], current.position
         return Ordered(at + 1) if at < len(order) and order[at] == node and written else current
     if isinstance(current, Demands):
         return current
     waiting, nodes, numbers = current.waiting, current.nodes, current.numbers
-    number = get(numbers, node)
-    if number is not None:
-        nodes, numbers = _dropped(nodes, numbers, node, number)
+    count, number = nodes.size, get(numbers, node)
+    if number is not None:  # the last one gets its number
+        count -= 1
+        numbers = remove(numbers, node)
+        if number != count:
+            moved = nodes[count]
+            nodes, numbers = put(nodes, number, moved), put(numbers, moved, number)
     for t in written:
         for reader in program.readers.get(t, ()):
             left = get(waiting, reader)
@@ -124,21 +133,9 @@ def after(current: Agenda, program: Program, node: NodeId, written: Sequence[Ten
             if left > 1:
                 waiting = put(waiting, reader, left - 1)
             elif program.writes[reader]:
-                numbers = put(numbers, reader, len(nodes))
-                nodes = put(nodes, len(nodes), reader)
-    return Ready(nodes, numbers, waiting)
-
-
-def _dropped(
-    nodes: PersistentMap[int, NodeId], numbers: PersistentMap[NodeId, int], node: NodeId, number: int
-) -> tuple[PersistentMap[int, NodeId], PersistentMap[NodeId, int]]:
-    """Without a node that has this number; the last one gets it."""
-    last = len(nodes) - 1
-    numbers = remove(numbers, node)
-    if number != last:
-        moved = nodes[last]
-        nodes, numbers = put(nodes, number, moved), put(numbers, moved, number)
-    return remove(nodes, last), numbers
+                nodes, numbers = put(nodes, count, reader), put(numbers, reader, count)
+                count += 1
+    return Ready(remove(nodes, count) if count < nodes.size else nodes, numbers, waiting)
 
 
 # ---- Choosing ---------------------------------------------------------------------------------
@@ -156,12 +153,12 @@ def choose(
         case Ready():
             if schedule.kind == "recorded":
                 return (schedule.choices[steps] if steps < len(schedule.choices) else None), current
-            count = len(current.nodes)
+            count = current.nodes.size
             return (current.nodes[_drawn(schedule.seed, steps, count)] if count else None), current
 
 
 def _in_order(current: Ordered, program: Program, graph: GraphId, has: Has) -> tuple[NodeId | None, Agenda]:
-    order = program.order(graph)
+    order = program.orders[graph]
     for position in range(current.position, len(order)):
         node = order[position]
         writes = program.writes[node]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Program
+from ..resources.making import quick
 from ..resources.persistent import PersistentMap, get
 from .memory import Region, Store, load_value
 from .schedule import Agenda, Schedule
@@ -24,6 +25,7 @@ class Kept:
     before: Kept | None = None
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Frame:
     """One run of a graph: its table, what is to be done next, and the frame of the graph that waits for it.
@@ -56,6 +58,7 @@ def advanced_frame(
     )
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class State:
     """A state: G and what is known of it, M with the bookkeeping of its space, and the frame on top.
@@ -74,8 +77,11 @@ class State:
 
 def region_of(state: State, t: TensorId) -> Region | None:
     """The region of a tensor's value, in the run at hand of the graph that it belongs to; None when it has none."""
-    graph = state.program.model.tensors[t].graph
     frame: Frame | None = state.frame
+    where = get(state.frame.table, t)
+    if where is not None or state.frame.below is None:
+        return where
+    graph = state.program.model.tensors[t].graph
     while frame is not None and frame.graph != graph:
         frame = frame.below
     return None if frame is None else get(frame.table, t)
@@ -108,6 +114,8 @@ def node_path(state: State, n: NodeId) -> str:
     node, frame = model.nodes[n], state.frame
     if n == frame.holder and frame.below is not None:
         frame = frame.below
+    if frame.below is None:
+        return node.path  # no numbers of runs
     return frame.prefix + node.path[len(_start(model.graphs[frame.graph].path)) :]
 
 

@@ -34,7 +34,19 @@ from .phases import (
     stuck_at,
 )
 from .schedule import after, agenda
-from .state import Frame, Kept, State, Table, advanced_frame, has_value, node_path, run_prefix, tensor_path, value_of
+from .state import (
+    Frame,
+    Kept,
+    State,
+    Table,
+    advanced_frame,
+    has_value,
+    node_path,
+    region_of,
+    run_prefix,
+    tensor_path,
+    value_of,
+)
 
 Entries = tuple[tuple[TensorId, Region], ...]
 Turned = tuple[Frame, Entries]
@@ -44,14 +56,14 @@ Turned = tuple[Frame, Entries]
 def advanced(state: State, selected: Select, entries: Entries) -> Turned:
     """The frame on top after a transition that gave tensors their values at these places."""
     match selected.change:
+        case Stay():
+            return _fired(state, state.frame, selected.node, entries)
         case Enter() as change:
             return _entered(state, selected, change, entries), ()
         case Again() as change:
             return _repeated(state, selected, change, entries)
         case Leave():
             return _left(state, selected, entries)
-        case _:
-            return _fired(state, state.frame, selected.node, entries)
 
 
 def _fired(state: State, frame: Frame, n: NodeId, entries: Entries) -> Turned:
@@ -187,11 +199,11 @@ def enabled(state: State) -> tuple[NodeId, ...]:
 def is_enabled(state: State, n: NodeId) -> bool:
     """enabled(n, M) of spec/3-execution.sonnx."""
     for t in state.program.reads[n]:
-        if not has_value(state, t):
+        if region_of(state, t) is None:
             return False
     writes = state.program.writes[n]
     for t in writes:  # loops, since this is done for every step
-        if has_value(state, t):
+        if region_of(state, t) is not None:
             return False
     return bool(writes)
 
@@ -285,7 +297,7 @@ def apply(state: State, selected: Select, seen: Read) -> Apply | Stuck:
         node.version or 0,
         seen.values,
         program.attributes(selected.node),
-        tuple([t is not None for t in node.outputs]),
+        program.asked[selected.node],
         None if state.store.space.budget == UNLIMITED else state.store.space.budget,
         Draw(program.draws, selected.path),
     )
@@ -420,15 +432,14 @@ def _applied(meaning: Meaning, application: Application, node: Node, selected: S
 def _by_tensor(
     application: Application, tensors: tuple[TensorId | None, ...], outputs: Outputs, selected: Select
 ) -> Apply:
-    free = outputs.free or (None,) * len(outputs.values)
-    rows = [
-        (t, value, mask)
-        for t, value, mask in zip(tensors, outputs.values, free, strict=True)
-        if t is not None and value is not None
-    ]
-    if len(rows) != sum(t is not None for t in tensors):
+    named = tuple([t for t in tensors if t is not None])
+    values = tuple([it for t, it in zip(tensors, outputs.values, strict=True) if t is not None and it is not None])
+    if len(values) != len(named):
         raise InternalError(f"{selected.path}: the interpretation gives no value to an output that is asked for")
-    return Apply(application, tuple([r[0] for r in rows]), tuple([r[1] for r in rows]), tuple([r[2] for r in rows]))
+    if not outputs.free:
+        return Apply(application, named, values)
+    free = tuple([mask for t, mask in zip(tensors, outputs.free, strict=True) if t is not None])
+    return Apply(application, named, values, free)
 
 
 def _over_budget(state: State, selected: Select, t: TensorId, lack: OutOfBudget) -> Stuck:

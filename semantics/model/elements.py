@@ -172,10 +172,9 @@ def decode(buffer: Buffer, element: str, shape: tuple[int, ...]) -> NDArray[np.g
     if len(buffer) != byte_size(element, shape):
         raise InternalError(f"{len(buffer)} bytes are no tensor of {element} and shape {list(shape)}")
     if dtype in _PACKED:
-        array = _unpack(np.frombuffer(buffer, np.uint8), BITS[element], math.prod(shape)).view(dtype)
+        array = _unpack(np.frombuffer(buffer, np.uint8), BITS[element], math.prod(shape)).view(dtype).reshape(shape)
     else:
-        array = np.frombuffer(buffer, dtype)
-    array = array.reshape(shape)
+        array = np.ndarray(shape, dtype, buffer)
     array.flags.writeable = False
     return array
 

@@ -16,6 +16,7 @@ from ..model.graph import Attribute, Constant, Graph, GraphId, Model, NodeId, Te
 from ..model.schemas import operator_name
 from ..model.stored import array_of
 from ..model.values import Value
+from ..resources.making import quick
 from ..resources.process import OutOfBudget
 
 # The contract between the machine and the meaning of operators: what is applied, and what comes of it.
@@ -27,6 +28,7 @@ AttributeData = (
 """An attribute's value as an operator text sees it. A float is the exact value of the float32 that the model states."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Draw:
     """The source of the random numbers of an application: they follow from the seed and the place of the node.
@@ -45,6 +47,7 @@ NO_SEED: Final = Draw()
 """The seed 0, for a node without a place."""
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Application:
     """One application of an operator of ONNX's own domain.
@@ -64,6 +67,7 @@ class Application:
     draw: Draw = NO_SEED
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Outputs:
     """The values by position, None for an output that is not asked for; they own their memory or view the inputs.
@@ -105,7 +109,7 @@ def no_meaning(application: Application) -> Outputs | Stuck:
     raise InternalError(f"{application.op_type} is applied in a program that is only read")
 
 
-NOTHING_STATED: Mapping[str, AttributeData] = {}
+NOTHING_STATED: Final[Mapping[str, AttributeData]] = {}
 """The attributes of a node that states none."""
 
 
@@ -123,9 +127,10 @@ class Program:
 
     def remembered(self, key: object, make: Callable[[], T]) -> T:
         """The result of `make`, made once for each key."""
-        if key not in self._remembered:
-            self._remembered[key] = make()
-        return cast("T", self._remembered[key])
+        try:
+            return cast("T", self._remembered[key])
+        except KeyError:
+            return cast("T", self._remembered.setdefault(key, make()))
 
     # ---- Reading and writing ------------------------------------------------------------------
 
@@ -145,6 +150,11 @@ class Program:
     def writes(self) -> tuple[tuple[TensorId, ...], ...]:
         """outs(n): for each node the tensors that it writes, each once."""
         return tuple(_distinct(node.outputs) for node in self.model.nodes)
+
+    @cached_property
+    def asked(self) -> tuple[tuple[bool, ...], ...]:
+        """For each node, by position, whether it names an output."""
+        return tuple(tuple([t is not None for t in node.outputs]) for node in self.model.nodes)
 
     @cached_property
     def readers(self) -> Mapping[TensorId, tuple[NodeId, ...]]:
@@ -207,7 +217,12 @@ class Program:
     def order(self, graph: GraphId) -> tuple[NodeId, ...]:
         """A topological order of the nodes of a graph that can be executed: of those that may come next, the one that
         became possible first, at the beginning in the order of the file."""
-        return self.remembered(("order", graph), lambda: self._sorted(graph))
+        return self.orders[graph]
+
+    @cached_property
+    def orders(self) -> tuple[tuple[NodeId, ...], ...]:
+        """The order of each graph."""
+        return tuple(map(self._sorted, range(len(self.model.graphs))))
 
     def _sorted(self, graph: GraphId) -> tuple[NodeId, ...]:
         nodes = self.model.graphs[graph].nodes

@@ -15,10 +15,12 @@ import numpy as np
 
 from ...errors import InternalError
 from ...model.graph import TensorId
+from ...resources.making import quick
 from ...resources.persistent import PersistentMap, items, neighbours, put, remove
 from ...resources.process import OutOfBudget
 
 
+@quick
 @dataclass(frozen=True, slots=True)
 class Allocator:
     """budget: N, the bytes that there are. alignment: every offset is a multiple of it, sizes are rounded up to one.
@@ -45,7 +47,7 @@ def allocate(allocator: Allocator, size: int, purpose: str = "a tensor") -> tupl
     """A region of `size` bytes: the allocator that has it in use, and its offset."""
     a = allocator
     size = aligned(size, a.alignment)
-    fit = next(items(a.by_size, (size, 0)), None) if a.by_size and size else None
+    fit = next(items(a.by_size, (size, 0)), None) if a.by_size.size and size else None
     if fit is not None:
         (length, offset), _ = fit
         holes, by_size = remove(a.holes, offset), remove(a.by_size, (length, offset))

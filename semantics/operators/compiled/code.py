@@ -328,6 +328,9 @@ def combine(function: Callable[..., Array], codes: list[Code]) -> Code:
             second: Array = other
             return lambda frame: function(left(frame), second)
         return lambda frame: function(left(frame), right(frame))
+    if len(codes) == 3:
+        left, middle, right = runs
+        return lambda frame: function(left(frame), middle(frame), right(frame))
     return lambda frame: function(*(run(frame) for run in runs))
 
 

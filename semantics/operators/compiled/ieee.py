@@ -6,9 +6,9 @@ to a plan once for each definition, shapes, element types, attributes and presen
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from struct import pack
 from threading import Lock
 from typing import Final, Protocol
@@ -76,11 +76,9 @@ def interpreter(algebra: ElementTable) -> Interpretation:
                 for plan in kept.of(key, application):
                     within_budget(plan.largest, application.budget)
                     try:
-                        outputs = replay(plan, frame)
+                        return replay(plan, frame)
                     except Changed:
                         continue
-                    kept.used(key)
-                    return outputs
                 plan, outputs = build(operator, application, frame, algebra)
         except StuckError as error:
             return error.stuck
@@ -133,7 +131,9 @@ def _entered(
             tensors.append(item)
         else:
             signature += (name, _bits(item))
-    frame: Frame = [instead[k] if k in instead else algebra.enter(x) for k, x in enumerate(tensors)]
+    frame: Frame = [*map(algebra.enter, tensors)]
+    for k, x in instead.items():
+        frame[k] = x
     frame.append(application.draw)
     return tuple(signature), frame
 
@@ -149,31 +149,40 @@ def _bits(item: Hashable) -> Hashable:
             return item
 
 
+@dataclass(slots=True)
+class _Kept:
+    """The plans of a signature, and when they were asked for last, as a number that grows."""
+
+    plans: list[Plan]
+    asked: int
+
+
 class _Plans:
-    """The plans that are kept, by signature, the one that was used last at the end; several threads use them."""
+    """The plans that are kept, by signature; several threads use them."""
 
     def __init__(self) -> None:
-        self._plans: OrderedDict[Hashable, list[Plan]] = OrderedDict()
+        self._kept: dict[Hashable, _Kept] = {}
         self._lock = Lock()
+        self._numbers = count()
 
     def of(self, key: Hashable, application: Application) -> Sequence[Plan]:
         """The plans of a signature. Raises Unsupported where an attribute cannot be part of one."""
         try:
-            return self._plans.get(key, ())
+            kept = self._kept.get(key)
         except TypeError:
             raise Unsupported(f"{application.op_type} has an attribute that is no number, text or tensor") from None
-
-    def used(self, key: Hashable) -> None:
-        with self._lock:
-            if key in self._plans:
-                self._plans.move_to_end(key)
+        if kept is None:
+            return ()
+        kept.asked = next(self._numbers)
+        return kept.plans
 
     def add(self, key: Hashable, plan: Plan) -> None:
         with self._lock:
-            self._plans.setdefault(key, []).insert(0, plan)
-            del self._plans[key][VARIANTS:]
-            if len(self._plans) > PLANS:
-                self._plans.popitem(last=False)
+            plans = self._kept.setdefault(key, _Kept([], next(self._numbers))).plans
+            plans.insert(0, plan)
+            del plans[VARIANTS:]
+            if len(self._kept) > PLANS:
+                del self._kept[min(self._kept, key=lambda it: self._kept[it].asked)]
 
 
 def build(
@@ -204,6 +213,7 @@ def build(
     results = tuple(place_of(value) for value in found[: len(application.outputs)])
     asked = found[: len(application.outputs)]
     free = () if algebra.codes else tuple(_free(t) for t in asked)
+    free = free if any(free) else ()
     types = tuple(_element_type(t) for t in asked) if algebra.codes else ()
     plan = Plan(tuple(builder.instructions), len(builder.frame), results, free, types, builder.largest)
     frame, builder.frame = builder.frame, []  # code keeps the builder, not the data of this application
@@ -242,15 +252,15 @@ def replay(plan: Plan, inputs: Sequence[Array | Draw]) -> Outputs:
 
 def collect(plan: Plan, frame: Frame) -> Outputs:
     """The outputs of a plan that has run: read-only arrays."""
-    free = tuple(None if place is None else _array(frame, *place) for place in plan.free)
-    values = tuple(None if place is None else _value(frame, place) for place in plan.results)
+    values = tuple([_value(frame, place) for place in plan.results])
+    free = tuple([None if place is None else _array(frame, *place) for place in plan.free])
     return Outputs(values, free if any(mask is not None and mask.any() for mask in free) else (), plan.types)
 
 
-def _value(frame: Frame, place: tuple[Layout, tuple[int, ...]] | Whole) -> Entry:
+def _value(frame: Frame, place: Place) -> Entry | None:
     if isinstance(place, Whole):
         return collected(place, lambda layout, shape: _array(frame, layout, shape))
-    return _array(frame, *place)
+    return None if place is None else _array(frame, *place)
 
 
 def _array(frame: Frame, layout: Layout, shape: tuple[int, ...]) -> Array:

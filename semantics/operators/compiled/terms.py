@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import count
 from typing import Any, Final, TypeGuard, Union
 
@@ -172,6 +173,7 @@ class IndexFacts:
 NOTHING: Final = IndexFacts()
 
 
+@lru_cache(maxsize=4096)  # asked for the outputs of every application
 def row_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
     """The strides, in elements, of a contiguous row-major tensor."""
     out, step = [], 1

@@ -42,7 +42,7 @@ def walk(seed: int) -> Iterator[tuple[PersistentMap[int, int], dict[int, int]]]:
 def checked_nodes(node: Any, height: int) -> list[int]:
     """The keys under a node whose form is checked on the way."""
     keys, entries = node
-    assert len(keys) == len(entries) <= 16
+    assert len(keys) == len(entries) <= 32
     assert list(keys) == sorted(set(keys))
     if height == 0:
         return list(keys)
@@ -54,7 +54,7 @@ def checked_nodes(node: Any, height: int) -> list[int]:
 
 def nodes(m: PersistentMap[int, int]) -> dict[int, tuple[object, object]]:
     found: dict[int, tuple[object, object]] = {}
-    stack = [(m.root, m.height)]
+    stack = [(m.root, m.height), (m.tail, 0)]
     while stack:
         node, height = stack.pop()
         found[id(node)] = node
@@ -77,7 +77,9 @@ def test_every_version_keeps_the_entries_of_its_time(seed: int) -> None:
 def test_the_tree_stays_well_formed_and_shrinks_with_its_entries(seed: int) -> None:
     for i, (m, entries) in enumerate(walk(seed)):
         if i % 13 == 0 or not entries:
-            assert len(checked_nodes(m.root, m.height)) == len(m) == len(entries)
+            keys = [*checked_nodes(m.root, m.height), *checked_nodes(m.tail, 0)]
+            assert keys == sorted(keys)
+            assert len(keys) == len(m) == len(entries)
             assert m.height == 0 or len(m.root[0]) > 1
     assert m == PersistentMap()
 
@@ -125,12 +127,21 @@ def test_a_missing_key_is_reported() -> None:
             remove(m, missing)
 
 
+def test_keys_in_ascending_order_make_a_leaf_each_and_a_path_for_one_in_many() -> None:
+    m: PersistentMap[int, int] = PersistentMap()
+    made = []
+    for k in range(300):
+        before, m = nodes(m), put(m, k, k)
+        made.append(len(nodes(m).keys() - before.keys()))
+    assert sum(made) < 1.2 * len(made)
+
+
 def test_putting_makes_a_path_of_nodes_and_shares_the_others() -> None:
     m = persistent_map((k, k) for k in range(100_000))
     for key in (0, 50_001, 99_999, 100_000):
         before, after = nodes(m), nodes(put(m, key, -1))
-        assert len(set(after) - set(before)) <= 6
-    assert m.height == 4
+        assert len(set(after) - set(before)) <= 4
+    assert m.height == 3
 
 
 @pytest.mark.parametrize("step", [1, -1, 7919], ids=["ascending", "descending", "scattered"])
