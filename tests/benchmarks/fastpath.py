@@ -4,9 +4,9 @@
         [--engines numpy,numba,onnxruntime,reference] [--turns 3] [--held-core]
 
 The nets are the light models (`light_models`), layers of language models and quantized nets (`layer_models`), with
-weights drawn by seed. In each turn every engine has a process of its own; they run the net in short rounds, one engine after the other,
-so that what else the machine does falls on all of them. Bytecode of Python is kept for the time of the benchmark, as
-that of installed packages is. Figures are the least of all rounds and turns:
+weights drawn by seed. In each turn every engine has a process of its own; they run the net in short rounds, one engine
+after the other, so that what else the machine does falls on all of them. Bytecode of Python is kept for the time of the
+benchmark, as that of installed packages is. Figures are the least of all rounds and turns:
 
     ms      wall-clock time of a run; the number behind it is the ratio to onnxruntime with all its optimisations
     cpu     processor time of a run, of all threads, the mean of a round

@@ -233,9 +233,8 @@ def _both(first: Operation, chain: Operation) -> Operation | None:
     if chain.integer("gives") != operations.FLOAT or given not in (operations.FLOAT, operations.INT32):
         return None
     if first.code == operations.DOTS:
-        fits = operations.CHANNEL not in kinds and chain.integer("rows") * chain.integer("places") == first.integer(
-            "rows"
-        )
+        fits = operations.ROW not in kinds or chain.integer("places") == first.integer("rows")
+        fits = fits and operations.CHANNEL not in kinds
         return Operation(first.code, first.parts, {**first.parameters, **ends}, steps) if fits else None
     if first.code != operations.CONVOLUTION:
         return None

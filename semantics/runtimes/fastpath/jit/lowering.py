@@ -11,18 +11,20 @@ from typing import Any, Final
 import numpy as np
 
 from ....model.graph import Node, TensorId
-from ..functions import ERF_TABLES, SINGLE, narrow, scalar
+from ..functions import ERF_TABLES, INT32, SINGLE, narrow, scalar
 from ..fusion import FUNCTIONS, Chain, Link, Operand, fits
 from ..fusion import operations as functions_of
 from ..kernel import Array, KernelError, Site
 from ..kernels.convolution import correlation
 from ..kernels.pooling import counts_at, pool_at
+from ..kernels.shape import axis_of
 from ..products import widened
 from ..reading import integer, integers, number, text
+from ..registry import numpy_kernels
 from ..windows import Placed, window_of
 from ..workers import THREADS
 from . import operations
-from .listing import BYTES, At, Listing, Shape, Step
+from .listing import BYTES, At, Listing, Shape, Step, address
 from .operations import (
     ADD,
     AT_LEAST,
@@ -48,6 +50,7 @@ _FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
     np.divide: (DIVIDE, DIVIDE_BY),
 }
 """Functions of two operands: with the data at the left, at the right."""
+INT64: Final = np.dtype(np.int64)
 _ZERO: Final = np.zeros((), SINGLE)
 _LANES: Final = 64
 """The greatest elements of a row that are found side by side."""
@@ -444,6 +447,88 @@ def _transpose(listing: Listing, node: Node, site: Site) -> None:
     copy(listing, listing.at(source), At(goal), dims, reads, writes, listing.types[goal].itemsize)
 
 
+def _view(listing: Listing, node: Node, site: Site) -> None:
+    """Parts of a tensor that NumPy's kernel shows without a copy."""
+    (source,), _ = ends_of(node)
+    shape, dtype = listing.shapes[source], listing.types[source]
+    kernel = numpy_kernels().look_up_kernel(node)
+    if kernel is None or 0 in shape:
+        raise UnfitError
+    memory = np.empty(shape, dtype)  # which is not read
+    shown = kernel.prepare(site)([memory, *site.constants[1:]], np.empty)
+    for goal, part in zip(node.outputs, shown, strict=False):
+        if goal is None:
+            continue
+        if not isinstance(part, np.ndarray) or (part.size and not np.may_share_memory(part, memory)):
+            raise UnfitError
+        offset = address(part) - address(memory) if part.size else 0
+        if part.flags.c_contiguous and goal not in listing.outputs and source not in listing.constants:
+            listing.inside[goal] = (source, offset)
+        elif part.size:
+            at = listing.at(source)
+            reads = tuple(it // dtype.itemsize for it in part.strides)
+            writes = tuple(math.prod(part.shape[k + 1 :]) for k in range(part.ndim))
+            copy(listing, At(at.tensor, at.offset + offset), At(goal), part.shape, reads, writes, dtype.itemsize)
+
+
+def _gather(listing: Listing, node: Node, site: Site) -> None:
+    """Rows behind an axis, along which indices name them."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given = listing.shapes[source], listing.shapes[indices]
+    axis = axis_of(integer(site, "axis"), len(shape))
+    outer, along, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    count = math.prod(given)
+    _picked(listing, source, indices, goal, inner, along * np.arange(outer), count, [(along, 1)], count)
+
+
+def _gather_nd(listing: Listing, node: Node, site: Site) -> None:
+    """Rows behind axes, along which tuples of indices name them, for each position of the batch axes."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given, batch = listing.shapes[source], listing.shapes[indices], integer(site, "batch_dims")
+    if not 0 <= batch < min(len(shape), len(given)) or given[:batch] != shape[:batch]:
+        raise UnfitError
+    width = given[-1]
+    if not 1 <= width <= len(shape) - batch:
+        raise UnfitError
+    named, inner = shape[batch : batch + width], math.prod(shape[batch + width :])
+    along = [(n, math.prod(named[k + 1 :])) for k, n in enumerate(named)]
+    begins = math.prod(named) * np.arange(math.prod(shape[:batch]))
+    tuples = math.prod(given[:-1])
+    _picked(listing, source, indices, goal, inner, begins, math.prod(given[batch:-1]), along, tuples)
+
+
+def _gather_elements(listing: Listing, node: Node, site: Site) -> None:
+    """Elements beside those of the indices, which name them along an axis."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given = listing.shapes[source], listing.shapes[indices]
+    axis = axis_of(integer(site, "axis"), len(shape))
+    if len(shape) != len(given) or any(k != axis and n > shape[k] for k, n in enumerate(given)):
+        raise UnfitError
+    begins = np.zeros((), np.int64)
+    for k, n in enumerate(given):
+        begins = begins[..., None] + np.arange(1 if k == axis else n) * math.prod(shape[k + 1 :])
+    along = [(shape[axis], math.prod(shape[axis + 1 :]))]
+    _picked(listing, source, indices, goal, 1, np.broadcast_to(begins, given), 1, along, math.prod(given))
+
+
+def _picked(
+    listing: Listing, source: TensorId, indices: TensorId, goal: TensorId, inner: int, begins: Array, repeat: int,
+    along: Sequence[tuple[int, int]], tuples: int,
+) -> None:  # fmt: skip
+    """Rows of `inner` elements. begins: the row before each `repeat` of them, to which the indices are added. along:
+    for each index of a tuple how many rows it names, and how far apart they are."""
+    if 0 in (*listing.shapes[source], *listing.shapes[goal]) or listing.types[indices] not in (INT32, INT64):
+        raise UnfitError
+    rows = math.prod(listing.shapes[goal]) // inner
+    parts, each = each_of(rows, inner + 16)
+    listing.add(
+        operations.PICK, parts, source=listing.at(source), goal=At(goal), indices=listing.at(indices),
+        wide=int(listing.types[indices] == INT64), begins=At(np.ascontiguousarray(begins, np.int64).reshape(-1)),
+        repeat=repeat, along=At(np.array(along, np.int64)), tuples=tuples, width=len(along),
+        size=inner * listing.types[source].itemsize, rows=rows, rows_each=each,
+    )  # fmt: skip
+
+
 def _pool(listing: Listing, node: Node, site: Site) -> None:
     (source,), goal = ends_of(node)
     shape, mean = listing.shapes[source], node.op_type == "AveragePool"
@@ -538,10 +623,8 @@ def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId)
         raise UnfitError
     groups = math.prod(batch)
     if rows == 1 and right in listing.turned:
-        for k in range(groups):
-            source, goal_at = At(listing.at(left).tensor, BYTES * k * terms), At(goal, BYTES * k * columns)
-            matrix = At(listing.turned[right], BYTES * k * terms * columns)
-            _dots(listing, source, matrix, (columns, terms), goal_at, [])
+        matrices = At(listing.turned[right])
+        _dots(listing, listing.at(left), matrices, (columns, terms), At(goal), [], groups)
         return
     family = 1 if rows == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda it: -rows % it)
     kernels, data = listing.at(left), listing.at(right)
@@ -576,13 +659,16 @@ def pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms: 
                 )  # fmt: skip
 
 
-def _dots(listing: Listing, source: At, matrix: At, shape: Shape, goal: At, steps: Sequence[Step]) -> None:
-    """The products of one row with the rows of a matrix of this shape."""
+def _dots(
+    listing: Listing, source: At, matrix: At, shape: Shape, goal: At, steps: Sequence[Step], groups: int = 1
+) -> None:
+    """The products of one row with the rows of a matrix of this shape, for each of some groups."""
     rows, terms = shape
-    parts, each = each_of(rows, terms)
+    pieces, each = each_of(rows, terms)
     listing.add(
-        operations.DOTS, parts, steps, source=source, kernels=matrix, goal=goal, terms=terms, rows=rows,
-        rows_each=each, count=len(steps),
+        operations.DOTS, groups * pieces, steps, source=source, kernels=matrix, goal=goal, groups=groups,
+        source_bytes=BYTES * terms, kernel_bytes=BYTES * rows * terms, terms=terms, rows=rows, rows_each=each,
+        count=len(steps),
     )  # fmt: skip
 
 
@@ -617,7 +703,7 @@ def _softmax(listing: Listing, node: Node, site: Site) -> None:
     if 0 in shape or (site.version >= 13 and axis != len(shape) - 1):
         raise UnfitError
     rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
-    parts, each = each_of(rows, 8 * length)
+    parts, each = each_of(rows, 16 * length)
     listing.scratch = max(listing.scratch, BYTES * _LANES)
     listing.add(
         operations.SOFTMAX, parts, source=listing.at(source), goal=At(goal), rows=rows, length=length, rows_each=each
@@ -720,11 +806,19 @@ LOWER: Final[Mapping[str, Lower]] = {
     "Tanh": _applied(operations.TANH),
     "Exp": _applied(operations.EXP),
     "LSTM": _lstm,
+    "Slice": _view,
+    "Split": _view,
+    "Gather": _gather,
+    "GatherND": _gather_nd,
+    "GatherElements": _gather_elements,
 }
 """How nodes that are no chain are lowered, by their operators."""
 
 
-MOVED: Final = frozenset({"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Concat", "Transpose"})
+GATHERS: Final = frozenset({"Gather", "GatherND", "GatherElements"})
+MOVED: Final = GATHERS | frozenset(
+    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Concat", "Transpose", "Slice", "Split")
+)
 """Operators that move elements, of any type that fits one of `TYPES`; the others of `LOWER` are for floats."""
 TYPES: Final[Mapping[str, np.dtype[Any]]] = {
     "float": SINGLE, "uint8": np.dtype(np.uint8), "int8": np.dtype(np.int8), "int32": np.dtype(np.int32)

@@ -14,7 +14,7 @@ from itertools import accumulate
 from typing import Any, Final
 
 CHAIN, PAD, COPY, CONVOLUTION, DOTS, POOL, MEAN, LRN, SOFTMAX, LAYER, APPLY, CELL = range(12)
-WEAVE, LINES, RANGE, SCALE = range(12, 16)
+WEAVE, LINES, RANGE, SCALE, PICK = range(12, 17)
 
 FIELDS: Final[Mapping[int, str]] = {
     CHAIN: "source* goal* takes gives rows channels places rows_each count",
@@ -23,7 +23,7 @@ FIELDS: Final[Mapping[int, str]] = {
     CONVOLUTION: "source* goal* kernels* offsets* images groups each terms places image_bytes group_bytes wide width "
     "positions blocks block bands band depth family groups_each by_rows order form added* "
     "totals* zero* zeros factor* shift* count",
-    DOTS: "source* kernels* goal* terms rows rows_each count",
+    DOTS: "source* kernels* goal* groups source_bytes kernel_bytes terms rows rows_each count",
     POOL: "source* goal* counts* offsets* planes height width top left split_wide high wide down pace rows columns "
     "taps mean planes_each",
     MEAN: "source* goal* planes places divisor* planes_each",
@@ -37,6 +37,7 @@ FIELDS: Final[Mapping[int, str]] = {
     LINES: "source* goal* rows length pitch mask rows_each",
     RANGE: "source* goal* size size_each",
     SCALE: "source* goal* cell* beside* parts",
+    PICK: "source* goal* indices* wide begins* repeat along* tuples width size rows rows_each",
 }
 """The parameters of each operation, by its code."""
 SLACK: Final = 512

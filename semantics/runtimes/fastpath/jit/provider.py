@@ -28,11 +28,11 @@ from ..sites import check_types, prepared, site_of
 from ..workers import THREADS, shared
 from .crew import CREW
 from .listing import Listed, Listing, address, finished
-from .lowering import LOWER, MOVED, TYPES, UnfitError, convolved, elementwise, lower
+from .lowering import GATHERS, INT64, LOWER, MOVED, TYPES, UnfitError, convolved, elementwise, lower
 from .quantized import QUANTIZED
 
 _TABLE: Final = {**LOWER, **QUANTIZED}
-_ADMITTED: Final = frozenset(TYPES.values())
+_ADMITTED: Final = frozenset((*TYPES.values(), INT64))
 _KEPT: Final = 8
 """Lists that are kept, for inputs of so many different shapes."""
 Form = tuple[tuple[int, ...], DType]
@@ -139,6 +139,8 @@ def _is_supported(graph: provider.GraphViewer, n: NodeId, element: Callable[[Ten
         return False
     if node.op_type in QUANTIZED:
         return _is_quantized(graph, n, element)
+    if node.op_type in GATHERS:
+        return element(node.inputs[1]) in ("int32", "int64")
     if node.op_type in MOVED:
         return _is_lowered(graph, n) and len({element(t) for t in flows}) == 1
     is_float = all(element(t) == "float" for t in flows)
@@ -172,9 +174,10 @@ def _is_quantized(graph: provider.GraphViewer, n: NodeId, element: Callable[[Ten
 
 def _written(node: Node) -> tuple[TensorId | None, ...]:
     """The outputs that native code computes."""
-    return node.outputs if node.op_type in ("LSTM", "DynamicQuantizeLinear") else node.outputs[:1]
+    return node.outputs if node.op_type in _WHOLE else node.outputs[:1]
 
 
+_WHOLE: Final = frozenset({"LSTM", "DynamicQuantizeLinear", "Split"})
 _PLAIN_LSTM: Final = frozenset({"hidden_size", "direction"})
 
 
@@ -299,7 +302,11 @@ def _computing(fused: provider.FusedNodeAndGraph) -> Compute:
         if made is None:
             values, _ = _one_by_one(subgraph, inputs)
             return tuple(np.array(it) if isinstance(it := values[t], np.ndarray) else it for t in subgraph.meta.outputs)
-        return _run(made, inputs, allocate)
+        outputs = _run(made, inputs, allocate)
+        if outputs is None:
+            _one_by_one(subgraph, inputs)
+            raise InternalError("native code refused an index that NumPy's kernels take")
+        return outputs
 
     return compute
 
@@ -375,7 +382,8 @@ def _listed(subgraph: Subgraph, found: Mapping[TensorId, Form | None]) -> Listed
     return finished(listing)
 
 
-def _run(listed: Listed, inputs: Inputs, allocate: Allocate) -> Outputs:
+def _run(listed: Listed, inputs: Inputs, allocate: Allocate) -> Outputs | None:
+    """The outputs; None where an index names no element."""
     from .loading import execute
 
     function = execute()
@@ -385,7 +393,7 @@ def _run(listed: Listed, inputs: Inputs, allocate: Allocate) -> Outputs:
     bases = np.array([0, *(address(it) for it in (memory, *given, *outputs))], np.int64)
     threads = THREADS if listed.wide else 1
     scratch = allocate((threads, listed.scratch), np.dtype(np.uint8))
-    counters = np.zeros(16 * len(listed.starts) + 8, np.int64)
+    counters = np.zeros(16 * (len(listed.starts) + 1), np.int64)
     first = -(-address(counters) // 64) * 64
     start = address(scratch)
     whole = (address(listed.words), address(listed.starts), len(listed.starts), address(bases), first)
@@ -400,4 +408,4 @@ def _run(listed: Listed, inputs: Inputs, allocate: Allocate) -> Outputs:
         work(0, 0)
     elif not CREW.run(function, whole, start, listed.scratch):
         shared(threads, work)
-    return tuple(outputs)
+    return None if counters[(first - address(counters)) // 8 + 16 * len(listed.starts)] else tuple(outputs)

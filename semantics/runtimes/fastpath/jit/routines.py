@@ -55,6 +55,7 @@ DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, opera
 SOFTMAX: Final = operations.SOFTMAX
 LAYER, APPLY, CELL = operations.LAYER, operations.APPLY, operations.CELL
 WEAVE, LINES, RANGE, SCALE = operations.WEAVE, operations.LINES, operations.RANGE, operations.SCALE
+PICK: Final = operations.PICK
 ADD, SUBTRACT, MULTIPLY, DIVIDE = operations.ADD, operations.SUBTRACT, operations.MULTIPLY, operations.DIVIDE
 GREATEST, LEAST = operations.GREATEST, operations.LEAST
 FLOAT, INT32, UINT8, INT8 = operations.FLOAT, operations.INT32, operations.UINT8, operations.INT8
@@ -78,6 +79,7 @@ _WEAVE: Final[Any] = operations.positions(WEAVE)
 _LINES: Final[Any] = operations.positions(LINES)
 _RANGE: Final[Any] = operations.positions(RANGE)
 _SCALE: Final[Any] = operations.positions(SCALE)
+_PICK: Final[Any] = operations.positions(PICK)
 
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
@@ -245,6 +247,36 @@ def _copy(words: Any, bases: Any, w: int, part: int) -> None:
                     taken, put = floats(x), floats(y)
                     for k in range(d):
                         put[k * pace] = taken[k * step]
+
+
+@native
+def _pick(words: Any, bases: Any, w: int, part: int, wrong: int) -> None:
+    """Rows from the places that tuples of indices name. Where one names none, 1 is written at `wrong`, and no row."""
+    size, width, wide = words[w + _PICK.size], words[w + _PICK.width], words[w + _PICK.wide]
+    repeat, tuples = words[w + _PICK.repeat], words[w + _PICK.tuples]
+    source, goal = _address(words, bases, w + _PICK.source), _address(words, bases, w + _PICK.goal)
+    indices, begins = _address(words, bases, w + _PICK.indices), integers(_address(words, bases, w + _PICK.begins))
+    long, short = integers(indices), words_at(indices)
+    along = integers(_address(words, bases, w + _PICK.along))  # for each index how many there are, and how far apart
+    first = part * words[w + _PICK.rows_each]
+    for row in range(first, min(first + words[w + _PICK.rows_each], words[w + _PICK.rows])):
+        place = begins[row // repeat]
+        inside = True
+        for k in range(width):
+            at = row % tuples * width + k
+            index = long[at] if wide else numba.int64(short[at])
+            count = along[2 * k]
+            if index < 0:
+                index += count
+            if index < 0 or index >= count:
+                inside = False
+            place += index * along[2 * k + 1]
+        if not inside:
+            stored(wrong, 1)
+        elif size == 4:
+            floats(goal)[row] = floats(source)[place]
+        else:
+            copied(source + size * place, goal + size * row, size)
 
 
 # ---- Products ---------------------------------------------------------------------------------
@@ -563,17 +595,21 @@ def _scale(words: Any, bases: Any, w: int, scratch: int) -> None:
 
 @native
 def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
-    """Products of one row with rows of a matrix."""
+    """Products of one row with rows of a matrix, for each group."""
     terms, count, size = words[w + _DOTS.terms], words[w + _DOTS.count], words[w + _DOTS.rows_each]
-    source, kernels = _address(words, bases, w + _DOTS.source), _address(words, bases, w + _DOTS.kernels)
-    address = _address(words, bases, w + _DOTS.goal)
+    rows = words[w + _DOTS.rows]
+    pieces = (rows + size - 1) // size
+    group, first = part // pieces, part % pieces * size
+    source = _address(words, bases, w + _DOTS.source) + group * words[w + _DOTS.source_bytes]
+    kernels = _address(words, bases, w + _DOTS.kernels) + group * words[w + _DOTS.kernel_bytes]
+    address = _address(words, bases, w + _DOTS.goal) + 4 * group * rows
     goal = floats(address)
-    first = part * size
-    last = min(first + size, words[w + _DOTS.rows])
+    last = min(first + size, rows)
     for row in range(first, last):
         goal[row] = dot(kernels + 4 * row * terms, source, terms)
     at = address + 4 * first
-    _steps(words, bases, w + _DOTS.steps, count, first, first, at, at, last - first, memory)
+    place = group * rows + first
+    _steps(words, bases, w + _DOTS.steps, count, first, place, at, at, last - first, memory)
 
 
 # ---- Pooling and normalization ----------------------------------------------------------------
@@ -769,8 +805,9 @@ def execute(
 
     listed, begins, based: the addresses of the words, of the places where the operations begin, of the bases.
     counters: the address of two integers for each operation, 64 bytes apart, which were 0: the parts that are taken,
-    and those that are done. scratch: memory of this thread alone. desks: where so many other threads are told of the
-    list, after the parameters up to `scratch` and the size of that memory for each thread.
+    and those that are done; behind them an integer, to which 1 is written where an index names no element. scratch:
+    memory of this thread alone. desks: where so many other threads are told of the list, after the parameters up to
+    `scratch` and the size of that memory for each thread.
 
     With listed = 0 it serves at desk `count` for a while.
     """
@@ -859,6 +896,8 @@ def _operations(listed: int, begins: int, count: int, based: int, counters: int,
                 _range(words, bases, w, part, scratch)
             elif code == SCALE:
                 _scale(words, bases, w, scratch)
+            elif code == PICK:
+                _pick(words, bases, w, part, counters + 128 * count)
             counted(done)
         looks = 0
         while seen(done) < parts:

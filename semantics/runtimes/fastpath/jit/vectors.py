@@ -608,8 +608,8 @@ def _scaled(by_rows: bool) -> Any:
 
 row_scaled, rows_scaled = _scaled(False), _scaled(True)
 """row_scaled(form, sums, added, totals, zero, factor, shift, goal, count): of integers, each plus that at `added`,
-minus `zero` times that at `totals`: the same, or floats, or bytes, which are the nearest integers to the products with the
-float at `factor`, plus the float at `shift`, limited. For rows_scaled each of the integers has its own at `added`,
+minus `zero` times that at `totals`: the same, or floats, or bytes, which are the nearest integers to the products with
+the float at `factor`, plus the float at `shift`, limited. For rows_scaled each of the integers has its own at `added`,
 `totals` and `factor`. `goal` may be `sums`."""
 
 
