@@ -3,10 +3,10 @@
     SONNX_ONNXRUNTIME=/path/to/python python tests/benchmarks/fastpath.py [--nets resnet50,bert] [--threads 2]
         [--engines numpy,numba,onnxruntime,reference] [--turns 3] [--held-core]
 
-The nets are the light models (`light_models`) and layers of language models (`layer_models`), with weights drawn by
-seed. In each turn every engine has a process of its own; they run the net in short rounds, one engine after the other,
-so that what else the machine does falls on all of them. Bytecode of Python is kept for the time of the benchmark, as
-that of installed packages is. Figures are the least of all rounds and turns:
+The nets are the light models (`light_models`), layers of language models and quantized nets (`layer_models`), with
+weights drawn by seed. In each turn every engine has a process of its own; they run the net in short rounds, one engine
+after the other, so that what else the machine does falls on all of them. Bytecode of Python is kept for the time of the
+benchmark, as that of installed packages is. Figures are the least of all rounds and turns:
 
     ms      wall-clock time of a run; the number behind it is the ratio to onnxruntime with all its optimisations
     cpu     processor time of a run, of all threads, the mean of a round
@@ -43,6 +43,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 NETS = ("bvlc_alexnet", "densenet121", "inception_v1", "inception_v2", "resnet50", "shufflenet", "squeezenet", "vgg19",
         "zfnet512")  # fmt: skip
 LAYERS = ("bert", "decoder", "lstm")
+QUANTIZED = ("qconv", "qdense")
 SECONDS = 0.3
 """How long an engine is measured in one round."""
 ROUNDS = 4
@@ -281,7 +282,7 @@ HEAD += f"{'MB':>7}{'':6}{'difference':>13}"
 def main() -> None:
     """Measure, print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--nets", default=",".join((*NETS, *LAYERS)))
+    parser.add_argument("--nets", default=",".join((*NETS, *LAYERS, *QUANTIZED)))
     parser.add_argument("--engines", default="numpy,numba", help="onnxruntime is always there")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--turns", type=int, default=2)
@@ -312,7 +313,8 @@ def table(engines: Sequence[str], nets: Sequence[str], threads: int, turns: int)
         for engine in engines:
             ours = figures[engine]
             beside = ratios(ours, figures["onnxruntime"])
-            gathered.setdefault((engine, "layers" if net in LAYERS else "light nets"), []).append(beside)
+            group = "layers" if net in LAYERS else "quantized" if net in QUANTIZED else "light nets"
+            gathered.setdefault((engine, group), []).append(beside)
             row(net, engine, ours, beside, f"{differences[engine]:.1e}")
     for (engine, group), rows in gathered.items():
         if engine != "onnxruntime" and len(rows) > 1:

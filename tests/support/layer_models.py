@@ -1,6 +1,8 @@
-"""Layers of language models, with weights drawn by seed: a transformer layer, a step of a decoder, an LSTM.
+"""Layers of language models and quantized nets, with weights drawn by seed: a transformer layer, a step of a decoder,
+an LSTM; convolutions and products of bytes.
 
-They are written as exporters write them: products with the bias added behind, Gelu by its Erf.
+They are written as exporters write them: products with the bias added behind, Gelu by its Erf; a Relu behind quantized
+sums is the zero point 0, and products whose scales are found when they run are MatMulInteger.
 """
 
 from __future__ import annotations
@@ -81,6 +83,36 @@ class _Graph:
         half = self.add("Mul", h, self.add("Add", erf, self.number(1)))
         return self.linear(self.add("Mul", half, self.number(0.5)), 4 * HIDDEN, HIDDEN)
 
+    def scaled(self, scale: float, zero: int = 128) -> tuple[str, str]:
+        """A scale and a zero point of bytes."""
+        return self.number(scale), self.stored(np.uint8(zero))
+
+    def bytes(self, *shape: int) -> str:
+        """A drawn weight of int8."""
+        return self.stored(self.random.integers(-127, 128, shape).astype(np.int8))
+
+    def quantized_conv(
+        self, x: str, before: tuple[str, str], channels: tuple[int, int], kernel: int, stride: int = 1, groups: int = 1
+    ) -> tuple[str, tuple[str, str]]:
+        """A convolution of bytes with a scale for each kernel, and a Relu; the scale and zero point of the result."""
+        inputs, outputs = channels
+        terms = inputs // groups * kernel**2
+        scales = self.stored((self.random.uniform(0.5, 1, outputs) / (70 * math.sqrt(terms))).astype(np.float32))
+        after = self.scaled(0.02, 0)
+        weights = self.bytes(outputs, inputs // groups, kernel, kernel), scales, self.stored(np.zeros(outputs, np.int8))
+        bias = self.stored(self.random.integers(-2000, 2000, outputs).astype(np.int32))
+        pads = [kernel // 2] * 4
+        stated = {"pads": pads, "strides": [stride] * 2, "group": groups, "kernel_shape": [kernel] * 2}
+        return self.add("QLinearConv", x, *before, *weights, *after, bias, **stated), after
+
+    def dynamic_linear(self, x: str, before: int, after: int) -> str:
+        """A product with a bias of bytes whose scale is found when it runs."""
+        q = self.add("DynamicQuantizeLinear", x, outputs=3)
+        sums = self.add("MatMulInteger", q, self.bytes(before, after), f"{q}_2")
+        scale = self.add("Mul", f"{q}_1", self.number(1 / (70 * math.sqrt(before))))
+        real = self.add("Mul", self.add("Cast", sums, to=TensorProto.FLOAT), scale)
+        return self.add("Add", real, self.weight(after, scale=0.1))
+
     def model(
         self, name: str, inputs: Mapping[str, tuple[int, ...]], outputs: Mapping[str, tuple[int, ...]]
     ) -> onnx.ModelProto:
@@ -126,4 +158,42 @@ def lstm() -> onnx.ModelProto:
     return g.model("lstm", {"x": (steps, 1, units)}, {out: (steps, 1, units), f"{y}_1": (1, 1, units)})
 
 
-LAYERS: Final[Mapping[str, Callable[[], onnx.ModelProto]]] = {"bert": bert, "decoder": decoder, "lstm": lstm}
+def qconv() -> onnx.ModelProto:
+    """Convolutions of bytes: dense ones, by channels, pointwise; a product at the end."""
+    g = _Graph()
+    ends = g.scaled(0.03)
+    x = g.add("QuantizeLinear", "x", *ends)
+    width = 32
+    x, ends = g.quantized_conv(x, ends, (3, width), 3, stride=2)
+    for stride in (1, 2, 2):
+        x, ends = g.quantized_conv(x, ends, (width, width), 3, stride=stride, groups=width)
+        x, ends = g.quantized_conv(x, ends, (width, 2 * width), 1)
+        width *= 2
+        x, ends = g.quantized_conv(x, ends, (width, width // 2), 1)
+        x, ends = g.quantized_conv(x, ends, (width // 2, width), 3)
+    x = g.add("Flatten", g.add("GlobalAveragePool", g.add("DequantizeLinear", x, *ends)))
+    x = g.add("QuantizeLinear", x, *ends)
+    weights = g.bytes(width, 1000), g.number(0.001), g.stored(np.int8(0))
+    ends, before = g.scaled(0.05), ends
+    out = g.add("DequantizeLinear", g.add("QLinearMatMul", x, *before, *weights, *ends), *ends)
+    return g.model("qconv", {"x": (1, 3, 224, 224)}, {out: (1, 1000)})
+
+
+def qdense() -> onnx.ModelProto:
+    """The products of a layer of an encoder on 128 places: of bytes with stored scales, then with those of the data."""
+    g, length = _Graph(), 128
+    ends = g.scaled(0.03)
+    x = g.add("QuantizeLinear", "x", *ends)
+    for _ in range(4):
+        weights, before = (g.bytes(HIDDEN, HIDDEN), g.number(1 / (70 * math.sqrt(HIDDEN))), g.stored(np.int8(0))), ends
+        ends = g.scaled(0.03, 120)
+        x = g.add("QLinearMatMul", x, *before, *weights, *ends)
+    x = g.add("DequantizeLinear", x, *ends)
+    h = g.add("Relu", g.dynamic_linear(x, HIDDEN, 4 * HIDDEN))
+    out = g.add("Add", g.dynamic_linear(h, 4 * HIDDEN, HIDDEN), x)
+    return g.model("qdense", {"x": (1, length, HIDDEN)}, {out: (1, length, HIDDEN)})
+
+
+LAYERS: Final[Mapping[str, Callable[[], onnx.ModelProto]]] = {
+    "bert": bert, "decoder": decoder, "lstm": lstm, "qconv": qconv, "qdense": qdense
+}  # fmt: skip

@@ -8,7 +8,8 @@ nobody else reads lies in an arena, where what is not needed at the same time sh
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -18,6 +19,7 @@ from ....errors import InternalError
 from ....machine.allocation.plan import AllocationPlan, Lifetime
 from ....machine.allocation.plan import arena as placed
 from ....model.graph import TensorId
+from ..functions import DType
 from ..kernel import Array
 from . import operations
 
@@ -25,6 +27,7 @@ Shape = tuple[int, ...]
 ABSOLUTE, ARENA, GIVEN = range(3)
 """The bases: none, the arena, then the inputs and outputs of the list."""
 BYTES: Final = 4
+"""Of a float."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,40 @@ class Operation:
 
     code: int
     parts: int
-    parameters: tuple[Parameter, ...]
-    reads: frozenset[TensorId]
-    writes: frozenset[TensorId]
+    parameters: Mapping[str, Parameter]
+    steps: tuple[Step, ...] = ()
+
+    def integer(self, name: str) -> int:
+        """A parameter that is a number."""
+        value = self.parameters[name]
+        return value if isinstance(value, int) else -1
+
+    def words(self) -> Iterator[Parameter]:
+        """The parameters and the steps, in order."""
+        yield from (self.parameters[it.rstrip("*")] for it in operations.FIELDS[self.code].split())
+        for step in self.steps:
+            yield from step
+
+    @property
+    def reads(self) -> frozenset[TensorId]:
+        """The tensors that it names, those that it writes too."""
+        return frozenset(it.tensor for it in self.words() if isinstance(it, At) and isinstance(it.tensor, int))
+
+    @property
+    def writes(self) -> frozenset[TensorId]:
+        """The tensors that it writes."""
+        goals = (self.parameters.get(it) for it in ("goal", "cell", "beside"))
+        return frozenset(it.tensor for it in goals if isinstance(it, At) and isinstance(it.tensor, int))
 
 
 @dataclass
 class Listing:
-    """The operations so far. shapes: of all tensors. temporary: the bytes of memory that is no tensor, by its number,
-    which is negative. inside: for a tensor that lies in another one which, and at which byte. turned: for a tensor of
-    matrices those that it shows transposed; an operation that makes it is left out where nothing reads it."""
+    """The operations so far. shapes, types: of all tensors. temporary: the bytes of memory that is no tensor, by its
+    number, which is negative. inside: for a tensor that lies in another one which, and at which byte. turned: for a
+    tensor of matrices those that it shows transposed; an operation that makes it is left out where nothing reads it."""
 
     shapes: Mapping[TensorId, Shape]
+    types: Mapping[TensorId, DType]
     constants: Mapping[TensorId, Array]
     inputs: Sequence[TensorId]
     outputs: Sequence[TensorId]
@@ -68,17 +93,11 @@ class Listing:
     scratch: int = 0
 
     def add(self, code: int, parts: int, steps: Sequence[Step] = (), /, **parameters: Parameter) -> None:
-        """Adds an operation; its `goal` is what it writes, and its `cell`."""
+        """Adds an operation; its `goal` is what it writes, its `cell`, and what is `beside`."""
         names = [it.rstrip("*") for it in operations.FIELDS[code].split()]
         if sorted(names) != sorted(parameters):
             raise InternalError(f"operation {code} has the parameters {names}, not {list(parameters)}")
-        ordered: list[Parameter] = [parameters[name] for name in names]
-        for function, kind, operand in steps:
-            ordered += (function, kind, operand)
-        goals = [parameters[it] for it in ("goal", "cell") if it in parameters]
-        tensors = {it.tensor for it in ordered if isinstance(it, At) and isinstance(it.tensor, int)}
-        written = {it.tensor for it in goals if isinstance(it, At) and isinstance(it.tensor, int)}
-        self.operations.append(Operation(code, parts, tuple(ordered), frozenset(tensors), frozenset(written)))
+        self.operations.append(Operation(code, parts, parameters, tuple(steps)))
 
     def temporary_memory(self, size: int) -> int:
         """The number of new memory of so many bytes."""
@@ -106,26 +125,26 @@ class Listing:
 
     def size(self, tensor: TensorId) -> int:
         """The bytes of a tensor or of other memory."""
-        return self.temporary[tensor] if tensor < 0 else BYTES * math.prod(self.shapes[tensor])
+        return self.temporary[tensor] if tensor < 0 else self.types[tensor].itemsize * math.prod(self.shapes[tensor])
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
     """Operations that can be run. arena: its bytes; scratch: those that each thread needs. values: what the addresses
-    without a base lie in. outputs: the shapes of the results. wide: some operation has several parts."""
+    without a base lie in. outputs: the shapes and types of the results. wide: some operation has several parts."""
 
     words: Array
     starts: Array
     arena: int
     scratch: int
     values: tuple[Array, ...]
-    outputs: tuple[Shape, ...]
+    outputs: tuple[tuple[Shape, DType], ...]
     wide: bool
 
 
 def finished(listing: Listing) -> Listed:
     """The operations with their addresses; those are left out whose results nothing reads."""
-    listing.operations = _needed(listing)
+    listing.operations = _merged(listing, _needed(listing))
     first: dict[TensorId, int] = {}
     last: dict[TensorId, int] = {}
     for number, operation in enumerate(listing.operations):
@@ -145,7 +164,7 @@ def finished(listing: Listing) -> Listed:
     for operation in listing.operations:
         starts.append(len(words))
         words += (operation.code, operation.parts)
-        for parameter in operation.parameters:
+        for parameter in operation.words():
             if isinstance(parameter, int):
                 words.append(parameter)
             elif isinstance(parameter.tensor, int):
@@ -162,7 +181,7 @@ def finished(listing: Listing) -> Listed:
         plan.total + operations.SLACK,
         -(-listing.scratch // 64) * 64 + BYTES * operations.TOGETHER,
         tuple(values),
-        tuple(listing.shapes[t] for t in listing.outputs),
+        tuple((listing.shapes[t], listing.types[t]) for t in listing.outputs),
         wide,
     )
 
@@ -175,6 +194,60 @@ def _needed(listing: Listing) -> list[Operation]:
             needed.update(listing.root(t)[0] for t in operation.reads)
             kept.append(operation)
     return kept[::-1]
+
+
+def _merged(listing: Listing, needed: Sequence[Operation]) -> list[Operation]:
+    """The operations, where a chain that alone reads what another one, or a product, writes is part of this."""
+    readers = Counter(t for it in needed for t in it.reads)  # what writes a tensor names it too
+    alone_ = {t for t, count in readers.items() if count == 2} - set(listing.outputs) - set(listing.inside)
+    alone_ -= {root for root, _ in listing.inside.values()}
+    made: dict[TensorId, int] = {}
+    kept: list[Operation | None] = []
+    for operation in needed:
+        source = operation.parameters.get("source")
+        if operation.code == operations.CHAIN and isinstance(source, At) and isinstance(source.tensor, int):
+            before = made.get(source.tensor)
+            first = None if before is None or source.tensor not in alone_ else kept[before]
+            both = None if first is None else _both(first, operation)
+            if both is not None and before is not None:
+                kept[before], operation = None, both
+        made.update(dict.fromkeys(operation.writes, len(kept)))
+        kept.append(operation)
+    return [it for it in kept if it is not None]
+
+
+def _both(first: Operation, chain: Operation) -> Operation | None:
+    """One operation for two, where there is one. The first one writes what the chain reads."""
+    steps = first.steps + chain.steps
+    kinds = {kind for _, kind, _ in chain.steps}
+    ends = {"goal": chain.parameters["goal"], "count": len(steps)}
+    result = {operations.CHAIN: "gives", operations.CONVOLUTION: "form"}.get(first.code)
+    given = operations.FLOAT if result is None else first.integer(result)
+    if given != chain.integer("takes"):
+        return None
+    if first.code == operations.CHAIN:
+        if not {kind for _, kind, _ in first.steps} <= {operations.SCALAR, operations.TENSOR}:
+            return None
+        whole = {**chain.parameters, **ends, "source": first.parameters["source"], "takes": first.parameters["takes"]}
+        return Operation(chain.code, chain.parts, whole, steps)
+    if chain.integer("gives") != operations.FLOAT or given not in (operations.FLOAT, operations.INT32):
+        return None
+    if first.code == operations.DOTS:
+        fits = operations.ROW not in kinds or chain.integer("places") == first.integer("rows")
+        fits = fits and operations.CHANNEL not in kinds
+        return Operation(first.code, first.parts, {**first.parameters, **ends}, steps) if fits else None
+    if first.code != operations.CONVOLUTION:
+        return None
+    if first.integer("by_rows"):
+        fits = operations.ROW not in kinds or chain.integer("places") == first.integer("positions")
+        refused = operations.CHANNEL
+    else:
+        channels = first.integer("groups") * first.integer("each")
+        same = (chain.integer("channels"), chain.integer("places")) == (channels, first.integer("positions"))
+        fits, refused = operations.CHANNEL not in kinds or same, operations.ROW
+    if not fits or refused in kinds:
+        return None
+    return Operation(first.code, first.parts, {**first.parameters, **ends, "form": operations.FLOAT}, steps)
 
 
 def address(array: Array) -> int:

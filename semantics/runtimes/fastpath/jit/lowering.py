@@ -3,29 +3,46 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from ....model.graph import Node, TensorId
-from ..functions import ERF_TABLES, SINGLE, narrow, scalar
-from ..fusion import FUNCTIONS, Chain, Operand, fits
+from ..functions import ERF_TABLES, INT32, SINGLE, narrow, scalar
+from ..fusion import FUNCTIONS, Chain, Link, Operand, fits
+from ..fusion import operations as functions_of
 from ..kernel import Array, KernelError, Site
 from ..kernels.convolution import correlation
 from ..kernels.pooling import counts_at, pool_at
+from ..kernels.shape import axis_of
 from ..products import widened
 from ..reading import integer, integers, number, text
+from ..registry import numpy_kernels
 from ..windows import Placed, window_of
 from ..workers import THREADS
 from . import operations
-from .listing import BYTES, At, Listing, Shape, Step
-from .operations import CHANNEL, ROW, SCALAR, SLACK, TENSOR
+from .listing import BYTES, At, Listing, Shape, Step, address
+from .operations import (
+    ADD,
+    AT_LEAST,
+    CHANNEL,
+    DIVIDE,
+    DIVIDE_BY,
+    FLOAT,
+    FLOATS,
+    MULTIPLY,
+    ROW,
+    SCALAR,
+    SLACK,
+    SUBTRACT,
+    SUBTRACT_FROM,
+    TENSOR,
+)  # fmt: skip
 from .processor import LANES, ROWS
 
-ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST = range(7)
 _FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
     np.add: (ADD, ADD),
     np.subtract: (SUBTRACT, SUBTRACT_FROM),
@@ -33,6 +50,7 @@ _FUNCTIONS: Final[Mapping[object, tuple[int, int]]] = {
     np.divide: (DIVIDE, DIVIDE_BY),
 }
 """Functions of two operands: with the data at the left, at the right."""
+INT64: Final = np.dtype(np.int64)
 _ZERO: Final = np.zeros((), SINGLE)
 _LANES: Final = 64
 """The greatest elements of a row that are found side by side."""
@@ -44,7 +62,7 @@ class UnfitError(Exception):
     """There is no operation for a node at these shapes."""
 
 
-def _each(count: int, elements: int) -> tuple[int, int]:
+def each_of(count: int, elements: int) -> tuple[int, int]:
     """Into how many parts `count` things of so many elements are cut, and how many there are in each."""
     each = max(1, min(-(-count // THREADS) if count * elements > _PART else count, -(-_PART // max(1, elements))))
     return -(-count // each), each
@@ -53,13 +71,13 @@ def _each(count: int, elements: int) -> tuple[int, int]:
 # ---- Chains -----------------------------------------------------------------------------------
 
 
-def steps_of(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
-    """The steps of a chain on data of this shape, the operands by channels. Raises UnfitError."""
-    beside = {t: np.broadcast_to(_ZERO, listing.shapes[t]) for t in chain.beside}
-    if not all(fits(link, shape, SINGLE, beside) for link in chain.links):
+def steps_of(listing: Listing, links: Sequence[Link], shape: Shape) -> list[Step]:
+    """The steps of links on data of this shape, the operands by channels. Raises UnfitError."""
+    beside = {t: np.broadcast_to(_ZERO, listing.shapes[t]) for link in links for t in link.read}
+    if not all(fits(link, shape, SINGLE, beside) for link in links):
         raise UnfitError
     made: list[Step] = []
-    for function, left, right in chain.steps:
+    for function, left, right in functions_of(links):
         if function not in _FUNCTIONS:
             made.append((AT_LEAST, SCALAR, At(_ZERO)))
             continue
@@ -79,10 +97,10 @@ def _operand(listing: Listing, operand: Operand) -> At:
     return listing.at(operand) if isinstance(operand, int) else At(np.ascontiguousarray(operand))
 
 
-def _by_rows(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
-    """The steps of a chain on data of this shape, the operands by rows of the last axis. Raises UnfitError."""
+def _by_rows(listing: Listing, links: Sequence[Link], shape: Shape) -> list[Step]:
+    """The steps of links on data of this shape, the operands by rows of the last axis. Raises UnfitError."""
     made: list[Step] = []
-    for link in chain.links:
+    for link in links:
         if link.op_type == "Relu":
             made.append((AT_LEAST, SCALAR, At(_ZERO)))
             continue
@@ -102,29 +120,65 @@ def _by_rows(listing: Listing, chain: Chain, shape: Shape) -> list[Step]:
     return made
 
 
-def elementwise(listing: Listing, chain: Chain, goal: TensorId) -> None:
+def elementwise(listing: Listing, chain: Chain) -> None:
     """A chain without a convolution."""
+    for source, links, goal in _pieces(listing, chain):
+        _linked(listing, source, links, goal)
+
+
+def _pieces(listing: Listing, chain: Chain) -> Iterator[tuple[TensorId, Sequence[Link], TensorId]]:
+    """What flows into links that leave its shape as it is, the links, what they write. Where a result is larger than
+    the data, the operand that is as large goes on instead of them."""
     (source,) = chain.first
     if source is None:
         raise UnfitError
+    flow, links = source, list[Link]()
+    for link, single in zip(chain.links, chain.singles, strict=True):
+        goal, shape = single.writes, listing.shapes[single.writes]
+        if listing.shapes[flow] != shape:
+            others = [t for t in link.read if listing.shapes[t] == shape]
+            if len(others) != 1:
+                raise UnfitError
+            if links:
+                yield source, links, flow
+            operands = (flow if it is None else None if it is others[0] else it for it in link.operands)
+            (source,), link, links = others, Link(link.op_type, tuple(operands)), []
+        links.append(link)
+        flow = goal
+    yield source, links, flow
+
+
+def _linked(listing: Listing, source: TensorId, links: Sequence[Link], goal: TensorId) -> None:
     shape = listing.shapes[source]
-    if listing.shapes[goal] != shape:
+    if listing.shapes[goal] != shape or listing.types[source] != SINGLE:
         raise UnfitError
     try:
-        steps = steps_of(listing, chain, shape)
+        steps = steps_of(listing, links, shape)
     except UnfitError:
-        steps = _by_rows(listing, chain, shape)
+        steps = _by_rows(listing, links, shape)
     if any(kind == ROW for _, kind, _ in steps):
         channels, rows = 0, math.prod(shape[:-1])
     elif any(kind == CHANNEL for _, kind, _ in steps) or len(shape) > 2:
         channels, rows = shape[1], math.prod(shape[:2])
     else:
         channels, rows = 1, 1
-    places = math.prod(shape) // max(1, rows)
-    parts, each = _each(rows, places * (1 + len(steps)))
+    by_rows(listing, steps, source, At(goal), (rows, channels, math.prod(shape) // max(1, rows)))
+
+
+def by_rows(
+    listing: Listing, steps: Sequence[Step], source: TensorId, goal: At, sizes: tuple[int, int, int],
+    takes: int = FLOAT, gives: int = FLOAT,
+) -> None:  # fmt: skip
+    """Adds steps on rows. sizes: the rows, their channels, 0 where operands are rows, and the elements of each."""
+    rows, channels, places = sizes
+    if channels == 1 and rows == 1:  # no operand tells where a row begins
+        rows = next(it for it in range(_FEW if places > _PART else 1, 0, -1) if places % it == 0)
+        places //= rows
+    parts, each = each_of(rows, places * (1 + len(steps)))
+    listing.scratch = max(listing.scratch, BYTES * operations.BLOCK)
     listing.add(
-        operations.CHAIN, parts, steps, source=listing.at(source), goal=At(goal), rows=rows, channels=channels,
-        places=places, rows_each=each, count=len(steps),
+        operations.CHAIN, parts, steps, source=listing.at(source), goal=goal, takes=takes, gives=gives, rows=rows,
+        channels=channels, places=places, rows_each=each, count=len(steps),
     )  # fmt: skip
 
 
@@ -161,10 +215,10 @@ def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> Non
     how = correlation(window_of(site), groups, shape, known.shape, None)
     if len(shape) not in (3, 4) or 0 in how.shape or 0 in shape:
         raise UnfitError
-    steps = steps_of(listing, chain, how.shape)
+    steps = steps_of(listing, chain.links, how.shape)
     if isinstance(bias, np.ndarray):
         steps.insert(0, (ADD, CHANNEL, At(np.ascontiguousarray(bias))))
-    placed = _flat(how.placed)
+    placed = flat(how.placed)
     data, offsets, image, wide, width, places = _data(listing, source, placed, groups, how.read)
     family = 1 if how.each == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda rows: -how.each % rows)
     multiply(
@@ -175,7 +229,7 @@ def convolved(listing: Listing, chain: Chain, site: Site, goal: TensorId) -> Non
     )  # fmt: skip
 
 
-def _flat(placed: Placed) -> Placed:
+def flat(placed: Placed) -> Placed:
     """The window with two axes."""
     if len(placed.data) == 2:
         return placed
@@ -211,7 +265,7 @@ def _data(
         wide -= beside  # the zeros at the left of a row are those at the right of the one before
     plane = s * t * high * wide
     memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
-    parts, each = _each(images * channels, 4 * plane)
+    parts, each = each_of(images * channels, 4 * plane)
     listing.add(
         operations.PAD, parts, source=listing.at(source), goal=At(memory), planes=images * channels, height=height,
         width=width, top=placed.before[0], left=placed.before[1], split_high=s, split_wide=t, high=high, wide=wide,
@@ -245,11 +299,19 @@ _FEW: Final = 3 * THREADS
 """Parts that are enough to keep all threads busy."""
 
 
+_PLAIN: Final[Mapping[str, int | At]] = {
+    "order": FLOATS, "form": FLOAT, "added": At(_ZERO), "totals": At(_ZERO), "zero": At(_ZERO), "zeros": 0,
+    "factor": At(_ZERO), "shift": At(_ZERO),
+}  # fmt: skip
+"""What only products of bytes have."""
+
+
 def multiply(listing: Listing, steps: Sequence[Step], /, **parameters: int | At) -> None:
     """Adds a product, cut into parts."""
     each, terms, places, images, groups, family = (
         _integer(parameters, it) for it in ("each", "terms", "places", "images", "groups", "family")
     )
+    parameters = {**_PLAIN, **parameters}
     groups_each = 1
     if groups > 1:
         groups_each = max(1, min(-(-groups // _FEW), _PART * 4 // max(1, each * terms * places)))
@@ -304,8 +366,8 @@ def _integer(parameters: Mapping[str, int | At], name: str) -> int:
     raise UnfitError
 
 
-def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writes: Shape) -> None:
-    """Copies elements that lie at these distances along the axes."""
+def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writes: Shape, size: int = BYTES) -> None:
+    """Copies elements of so many bytes that lie at these distances along the axes."""
     axes = [list(it) for it in zip(dims, reads, writes, strict=True) if it[0] != 1]
     merged: list[list[int]] = []
     for axis in axes:
@@ -316,17 +378,17 @@ def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writ
     if len(merged) > 5 or (merged and merged[-1][1:] != [1, 1] and len(merged) > 4):
         raise UnfitError
     if not merged or (len(merged) == 1 and merged[0][1:] == [1, 1]):
-        size = merged[0][0] if merged else 1
-        parts = next(it for it in range(_FEW if size > _PART else 1, 0, -1) if size % it == 0)
-        merged = [[parts, size // parts, size // parts], [size // parts, 1, 1]]
+        whole = merged[0][0] if merged else 1
+        parts = next(it for it in range(_FEW if whole > _PART else 1, 0, -1) if whole % it == 0)
+        merged = [[parts, whole // parts, whole // parts], [whole // parts, 1, 1]]
     outer, *others = merged
     inner = [[1, 0, 0]] * (4 - len(others)) + others
     if not others:
         inner = [[1, 0, 0]] * 3 + [[1, 1, 1]]
     names: dict[str, int] = {}
-    for name, (size, read, write) in zip(("outer", *"abcd"), (outer, *inner), strict=True):
-        names |= {name: size, f"from_{name}": read, f"to_{name}": write}
-    listing.add(operations.COPY, outer[0], source=source, goal=goal, **names)
+    for name, (count, read, write) in zip(("outer", *"abcd"), (outer, *inner), strict=True):
+        names |= {name: count, f"from_{name}": read, f"to_{name}": write}
+    listing.add(operations.COPY, outer[0], source=source, goal=goal, size=size, **names)
 
 
 # ---- Other nodes ------------------------------------------------------------------------------
@@ -334,7 +396,7 @@ def copy(listing: Listing, source: At, goal: At, dims: Shape, reads: Shape, writ
 Lower = Callable[[Listing, Node, Site], None]
 
 
-def _ends(node: Node, count: int = 1) -> tuple[list[TensorId], TensorId]:
+def ends_of(node: Node, count: int = 1) -> tuple[list[TensorId], TensorId]:
     """The first inputs and the first output of a node."""
     inputs = [t for t in node.inputs[:count] if t is not None]
     (goal,) = (t for t in node.outputs[:1] if t is not None)
@@ -345,33 +407,33 @@ def _ends(node: Node, count: int = 1) -> tuple[list[TensorId], TensorId]:
 
 def _shown(listing: Listing, node: Node, _site: Site) -> None:
     """The same elements in another shape."""
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     if goal in listing.outputs or source in listing.constants:
-        size = math.prod(listing.shapes[goal])
-        copy(listing, listing.at(source), At(goal), (size,), (1,), (1,))
+        count = math.prod(listing.shapes[goal])
+        copy(listing, listing.at(source), At(goal), (count,), (1,), (1,), listing.types[goal].itemsize)
     else:
         listing.inside[goal] = (source, 0)
 
 
 def _concat(listing: Listing, node: Node, site: Site) -> None:
-    sources, goal = _ends(node, len(node.inputs))
+    sources, goal = ends_of(node, len(node.inputs))
     shape = listing.shapes[goal]
     axis = integer(site, "axis") % len(shape)
     outer = math.prod(shape[:axis])
     row = math.prod(shape[axis:])
     written = {t for it in listing.operations for t in it.writes}
-    at = 0
+    at, each = 0, listing.types[goal].itemsize
     for source in sources:
         size = math.prod(listing.shapes[source][axis:])
         if outer == 1 and source in written and source not in listing.inside and source not in listing.outputs:
-            listing.inside[source] = (goal, BYTES * at)
+            listing.inside[source] = (goal, each * at)
         elif size and outer:
-            copy(listing, listing.at(source), At(goal, BYTES * at), (outer, size), (size, 1), (row, 1))
+            copy(listing, listing.at(source), At(goal, each * at), (outer, size), (size, 1), (row, 1), each)
         at += size
 
 
 def _transpose(listing: Listing, node: Node, site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape = listing.shapes[source]
     perm = integers(site, "perm") or tuple(reversed(range(len(shape))))
     strides = [math.prod(shape[k + 1 :]) for k in range(len(shape))]
@@ -381,20 +443,103 @@ def _transpose(listing: Listing, node: Node, site: Site) -> None:
         raise UnfitError
     if perm == (*range(len(shape) - 2), len(shape) - 1, len(shape) - 2) and source not in listing.constants:
         listing.turned[goal] = source
-    copy(listing, listing.at(source), At(goal), dims, tuple(strides[k] for k in perm), writes)
+    reads = tuple(strides[k] for k in perm)
+    copy(listing, listing.at(source), At(goal), dims, reads, writes, listing.types[goal].itemsize)
+
+
+def _view(listing: Listing, node: Node, site: Site) -> None:
+    """Parts of a tensor that NumPy's kernel shows without a copy."""
+    (source,), _ = ends_of(node)
+    shape, dtype = listing.shapes[source], listing.types[source]
+    kernel = numpy_kernels().look_up_kernel(node)
+    if kernel is None or 0 in shape:
+        raise UnfitError
+    memory = np.empty(shape, dtype)  # which is not read
+    shown = kernel.prepare(site)([memory, *site.constants[1:]], np.empty)
+    for goal, part in zip(node.outputs, shown, strict=False):
+        if goal is None:
+            continue
+        if not isinstance(part, np.ndarray) or (part.size and not np.may_share_memory(part, memory)):
+            raise UnfitError
+        offset = address(part) - address(memory) if part.size else 0
+        if part.flags.c_contiguous and goal not in listing.outputs and source not in listing.constants:
+            listing.inside[goal] = (source, offset)
+        elif part.size:
+            at = listing.at(source)
+            reads = tuple(it // dtype.itemsize for it in part.strides)
+            writes = tuple(math.prod(part.shape[k + 1 :]) for k in range(part.ndim))
+            copy(listing, At(at.tensor, at.offset + offset), At(goal), part.shape, reads, writes, dtype.itemsize)
+
+
+def _gather(listing: Listing, node: Node, site: Site) -> None:
+    """Rows behind an axis, along which indices name them."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given = listing.shapes[source], listing.shapes[indices]
+    axis = axis_of(integer(site, "axis"), len(shape))
+    outer, along, inner = math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+    count = math.prod(given)
+    _picked(listing, source, indices, goal, inner, along * np.arange(outer), count, [(along, 1)], count)
+
+
+def _gather_nd(listing: Listing, node: Node, site: Site) -> None:
+    """Rows behind axes, along which tuples of indices name them, for each position of the batch axes."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given, batch = listing.shapes[source], listing.shapes[indices], integer(site, "batch_dims")
+    if not 0 <= batch < min(len(shape), len(given)) or given[:batch] != shape[:batch]:
+        raise UnfitError
+    width = given[-1]
+    if not 1 <= width <= len(shape) - batch:
+        raise UnfitError
+    named, inner = shape[batch : batch + width], math.prod(shape[batch + width :])
+    along = [(n, math.prod(named[k + 1 :])) for k, n in enumerate(named)]
+    begins = math.prod(named) * np.arange(math.prod(shape[:batch]))
+    tuples = math.prod(given[:-1])
+    _picked(listing, source, indices, goal, inner, begins, math.prod(given[batch:-1]), along, tuples)
+
+
+def _gather_elements(listing: Listing, node: Node, site: Site) -> None:
+    """Elements beside those of the indices, which name them along an axis."""
+    (source, indices), goal = ends_of(node, 2)
+    shape, given = listing.shapes[source], listing.shapes[indices]
+    axis = axis_of(integer(site, "axis"), len(shape))
+    if len(shape) != len(given) or any(k != axis and n > shape[k] for k, n in enumerate(given)):
+        raise UnfitError
+    begins = np.zeros((), np.int64)
+    for k, n in enumerate(given):
+        begins = begins[..., None] + np.arange(1 if k == axis else n) * math.prod(shape[k + 1 :])
+    along = [(shape[axis], math.prod(shape[axis + 1 :]))]
+    _picked(listing, source, indices, goal, 1, np.broadcast_to(begins, given), 1, along, math.prod(given))
+
+
+def _picked(
+    listing: Listing, source: TensorId, indices: TensorId, goal: TensorId, inner: int, begins: Array, repeat: int,
+    along: Sequence[tuple[int, int]], tuples: int,
+) -> None:  # fmt: skip
+    """Rows of `inner` elements. begins: the row before each `repeat` of them, to which the indices are added. along:
+    for each index of a tuple how many rows it names, and how far apart they are."""
+    if 0 in (*listing.shapes[source], *listing.shapes[goal]) or listing.types[indices] not in (INT32, INT64):
+        raise UnfitError
+    rows = math.prod(listing.shapes[goal]) // inner
+    parts, each = each_of(rows, inner + 16)
+    listing.add(
+        operations.PICK, parts, source=listing.at(source), goal=At(goal), indices=listing.at(indices),
+        wide=int(listing.types[indices] == INT64), begins=At(np.ascontiguousarray(begins, np.int64).reshape(-1)),
+        repeat=repeat, along=At(np.array(along, np.int64)), tuples=tuples, width=len(along),
+        size=inner * listing.types[source].itemsize, rows=rows, rows_each=each,
+    )  # fmt: skip
 
 
 def _pool(listing: Listing, node: Node, site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape, mean = listing.shapes[source], node.op_type == "AveragePool"
     window, whole = window_of(site), integer(site, "count_include_pad") != 0
     if len(shape) not in (3, 4) or 0 in shape or 0 in listing.shapes[goal]:
         raise UnfitError
     original = pool_at(window, integer(site, "ceil_mode"), site.version, shape)
     counts = narrow(counts_at(original, whole), SINGLE) if mean else _ZERO
-    placed = _flat(original)
+    placed = flat(original)
     planes = math.prod(shape[:2])
-    parts, each = _each(planes, math.prod(placed.count) * math.prod(placed.kernel))
+    parts, each = each_of(planes, math.prod(placed.count) * math.prod(placed.kernel))
     (s, t), (rows, columns) = placed.strides, placed.count
     split, pace = (1, t) if t <= 2 else (t, 1)
     high, wide = (
@@ -417,10 +562,10 @@ def _pool(listing: Listing, node: Node, site: Site) -> None:
 
 
 def _mean(listing: Listing, node: Node, _site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape = listing.shapes[source]
     planes, places = math.prod(shape[:2]), math.prod(shape[2:])
-    parts, each = _each(planes, places)
+    parts, each = each_of(planes, places)
     listing.add(
         operations.MEAN, parts, source=listing.at(source), goal=At(goal), planes=planes, places=places,
         divisor=At(scalar(places, SINGLE)), planes_each=each,
@@ -428,7 +573,7 @@ def _mean(listing: Listing, node: Node, _site: Site) -> None:
 
 
 def _lrn(listing: Listing, node: Node, site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape, size = listing.shapes[source], integer(site, "size")
     alpha, beta, bias = number(site, "alpha", 1e-4), number(site, "beta", 0.75), number(site, "bias", 1.0)
     images, channels, places = *shape[:2], math.prod(shape[2:])
@@ -443,7 +588,7 @@ def _lrn(listing: Listing, node: Node, site: Site) -> None:
 
 
 def _gemm(listing: Listing, node: Node, site: Site) -> None:
-    (source, _), goal = _ends(node, 2)
+    (source, _), goal = ends_of(node, 2)
     matrix, shape = site.constants[1], listing.shapes[source]
     bias = site.constants[2] if len(site.constants) > 2 else None
     if integer(site, "transA") or number(site, "alpha", 1.0) != 1 or number(site, "beta", 1.0) != 1:
@@ -461,7 +606,7 @@ def _gemm(listing: Listing, node: Node, site: Site) -> None:
 
 
 def _matmul(listing: Listing, node: Node, site: Site) -> None:
-    (source, other), goal = _ends(node, 2)
+    (source, other), goal = ends_of(node, 2)
     matrix, shape = site.constants[1], listing.shapes[source]
     if not isinstance(matrix, np.ndarray):
         _products(listing, source, other, goal)
@@ -478,16 +623,14 @@ def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId)
         raise UnfitError
     groups = math.prod(batch)
     if rows == 1 and right in listing.turned:
-        for k in range(groups):
-            source, goal_at = At(listing.at(left).tensor, BYTES * k * terms), At(goal, BYTES * k * columns)
-            matrix = At(listing.turned[right], BYTES * k * terms * columns)
-            _dots(listing, source, matrix, (columns, terms), goal_at, [])
+        matrices = At(listing.turned[right])
+        _dots(listing, listing.at(left), matrices, (columns, terms), At(goal), [], groups)
         return
     family = 1 if rows == 1 else min(range(ROWS, ROWS - 3, -1), key=lambda it: -rows % it)
     kernels, data = listing.at(left), listing.at(right)
     if family > 1:
         kernels = At(listing.temporary_memory(BYTES * groups * -(-rows // family) * family * terms))
-        _pack(listing, listing.at(left), kernels, groups, rows, terms, family)
+        pack(listing, listing.at(left), kernels, groups, rows, terms, family)
     # Whole vectors are read, beyond the end too where it is not that of one; such a row is cut into 3 and 1 of them.
     ends = columns == 4 * LANES if family == 1 else columns % LANES == 0
     if not listing.is_own(right) and not ends:
@@ -500,7 +643,7 @@ def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId)
     )  # fmt: skip
 
 
-def _pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms: int, family: int) -> None:
+def pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms: int, family: int) -> None:
     """Matrices in the order in which products read kernels (`packed`)."""
     padded, depth = -(-rows // family) * family, depth_of(terms)
     for first in range(0, terms, depth):
@@ -516,13 +659,16 @@ def _pack(listing: Listing, source: At, goal: At, groups: int, rows: int, terms:
                 )  # fmt: skip
 
 
-def _dots(listing: Listing, source: At, matrix: At, shape: Shape, goal: At, steps: Sequence[Step]) -> None:
-    """The products of one row with the rows of a matrix of this shape."""
+def _dots(
+    listing: Listing, source: At, matrix: At, shape: Shape, goal: At, steps: Sequence[Step], groups: int = 1
+) -> None:
+    """The products of one row with the rows of a matrix of this shape, for each of some groups."""
     rows, terms = shape
-    parts, each = _each(rows, terms)
+    pieces, each = each_of(rows, terms)
     listing.add(
-        operations.DOTS, parts, steps, source=source, kernels=matrix, goal=goal, terms=terms, rows=rows,
-        rows_each=each, count=len(steps),
+        operations.DOTS, groups * pieces, steps, source=source, kernels=matrix, goal=goal, groups=groups,
+        source_bytes=BYTES * terms, kernel_bytes=BYTES * rows * terms, terms=terms, rows=rows, rows_each=each,
+        count=len(steps),
     )  # fmt: skip
 
 
@@ -538,7 +684,7 @@ def _product(
         return
     family = min(range(ROWS, ROWS - 3, -1), key=lambda it: -count % it)
     memory = listing.temporary_memory(BYTES * -(-count // family) * family * terms)
-    _pack(listing, listing.at(source), At(memory), 1, count, terms, family)
+    pack(listing, listing.at(source), At(memory), 1, count, terms, family)
     # Rows a power of two apart would share places in the cache.
     apart = rows + LANES
     laid = np.zeros(terms * apart + SLACK // BYTES, SINGLE)
@@ -551,13 +697,13 @@ def _product(
 
 
 def _softmax(listing: Listing, node: Node, site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape = listing.shapes[source]
     axis = integer(site, "axis", -1 if site.version >= 13 else 1) % len(shape)
     if 0 in shape or (site.version >= 13 and axis != len(shape) - 1):
         raise UnfitError
     rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
-    parts, each = _each(rows, 8 * length)
+    parts, each = each_of(rows, 16 * length)
     listing.scratch = max(listing.scratch, BYTES * _LANES)
     listing.add(
         operations.SOFTMAX, parts, source=listing.at(source), goal=At(goal), rows=rows, length=length, rows_each=each
@@ -565,7 +711,7 @@ def _softmax(listing: Listing, node: Node, site: Site) -> None:
 
 
 def _layer(listing: Listing, node: Node, site: Site) -> None:
-    (source,), goal = _ends(node)
+    (source,), goal = ends_of(node)
     shape = listing.shapes[source]
     axis = integer(site, "axis", -1) % len(shape)
     rows, length = math.prod(shape[:axis]), math.prod(shape[axis:])
@@ -577,7 +723,7 @@ def _layer(listing: Listing, node: Node, site: Site) -> None:
         (function, SCALAR if it.size == 1 else TENSOR, At(np.ascontiguousarray(it)))
         for function, it in zip(functions, known, strict=True)
     ]
-    parts, each = _each(rows, 8 * length)
+    parts, each = each_of(rows, 8 * length)
     listing.scratch = max(listing.scratch, BYTES * length)
     listing.add(
         operations.LAYER, parts, steps, source=listing.at(source), goal=At(goal), count=At(scalar(length, SINGLE)),
@@ -588,9 +734,9 @@ def _layer(listing: Listing, node: Node, site: Site) -> None:
 
 def _applied(function: int, tables: Array = _ZERO) -> Lower:
     def add(listing: Listing, node: Node, _site: Site) -> None:
-        (source,), goal = _ends(node)
+        (source,), goal = ends_of(node)
         size = math.prod(listing.shapes[goal])
-        parts, each = _each(-(-size // LANES), 32 * LANES)
+        parts, each = each_of(-(-size // LANES), 32 * LANES)
         listing.add(
             operations.APPLY, parts, source=listing.at(source), goal=At(goal), function=function, tables=At(tables),
             size=size, size_each=each * LANES,
@@ -615,7 +761,7 @@ def _lstm(listing: Listing, node: Node, site: Site) -> None:
     sums = listing.temporary_memory(BYTES * rows)
     cells = [listing.temporary_memory(BYTES * units) for _ in range(2)]
     listing.scratch = max(listing.scratch, 3 * BYTES * operations.UNITS)
-    parts, each = _each(units, 160)
+    parts, each = each_of(units, 160)
     for q in range(directions):
         added: list[Step] = []
         if isinstance(b, np.ndarray):
@@ -660,13 +806,32 @@ LOWER: Final[Mapping[str, Lower]] = {
     "Tanh": _applied(operations.TANH),
     "Exp": _applied(operations.EXP),
     "LSTM": _lstm,
+    "Slice": _view,
+    "Split": _view,
+    "Gather": _gather,
+    "GatherND": _gather_nd,
+    "GatherElements": _gather_elements,
 }
 """How nodes that are no chain are lowered, by their operators."""
 
 
-def lower(listing: Listing, node: Node, site: Site) -> None:
-    """Adds the operations of a node. Raises UnfitError."""
+GATHERS: Final = frozenset({"Gather", "GatherND", "GatherElements"})
+MOVED: Final = GATHERS | frozenset(
+    ("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Identity", "Concat", "Transpose", "Slice", "Split")
+)
+"""Operators that move elements, of any type that fits one of `TYPES`; the others of `LOWER` are for floats."""
+TYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    "float": SINGLE, "uint8": np.dtype(np.uint8), "int8": np.dtype(np.int8), "int32": np.dtype(np.int32)
+}  # fmt: skip
+"""The types of elements that there are operations for."""
+
+
+def lower(listing: Listing, node: Node, site: Site, table: Mapping[str, Lower]) -> None:
+    """Adds the operations of a node, as the table says. Raises UnfitError."""
+    first = node.inputs[0]
+    if node.op_type in LOWER and node.op_type not in MOVED and (first is None or listing.types[first] != SINGLE):
+        raise UnfitError
     try:
-        LOWER[node.op_type](listing, node, site)
+        table[node.op_type](listing, node, site)
     except (KeyError, KernelError, ValueError):
         raise UnfitError from None

@@ -26,5 +26,9 @@ def _described() -> tuple[str, frozenset[str]]:
 IDENTITY, _FEATURES = _described()
 LANES: Final = 16 if "avx512f" in _FEATURES else 8 if "avx2" in _FEATURES else 4
 """Floats in a vector."""
+BYTE_PRODUCTS: Final = not _FEATURES.isdisjoint(
+    ("avx512_vnni", "avx512vnni") if LANES == 16 else ("avx_vnni", "avxvnni") if LANES == 8 else ()
+)
+"""The processor adds four products of bytes at once."""
 ROWS: Final = 4 if LANES == 8 else 8
 """Rows of a block of a product: three vectors for each, and what these are made of, fill the registers."""

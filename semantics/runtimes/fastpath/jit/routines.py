@@ -14,11 +14,6 @@ import numba
 from . import operations
 from .processor import LANES, ROWS
 from .vectors import (
-    ADD,
-    DIVIDE,
-    GREATEST,
-    MULTIPLY,
-    SUBTRACT,
     address_of,
     block_product,
     changed,
@@ -31,16 +26,23 @@ from .vectors import (
     fetched,
     floats,
     integers,
+    narrowed,
+    octets,
     paused,
     power_of_two,
     row_applied,
     row_copied,
+    row_scaled,
     row_with_row,
     row_with_scalar,
+    rows_scaled,
     seen,
     stored,
     thinned,
     total,
+    widened,
+    words_at,
+    woven,
     yielded,
 )  # fmt: skip
 
@@ -52,6 +54,12 @@ CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COP
 DOTS, POOL, MEAN, LRN = operations.DOTS, operations.POOL, operations.MEAN, operations.LRN
 SOFTMAX: Final = operations.SOFTMAX
 LAYER, APPLY, CELL = operations.LAYER, operations.APPLY, operations.CELL
+WEAVE, LINES, RANGE, SCALE = operations.WEAVE, operations.LINES, operations.RANGE, operations.SCALE
+PICK: Final = operations.PICK
+ADD, SUBTRACT, MULTIPLY, DIVIDE = operations.ADD, operations.SUBTRACT, operations.MULTIPLY, operations.DIVIDE
+GREATEST, LEAST = operations.GREATEST, operations.LEAST
+FLOAT, INT32, UINT8, INT8 = operations.FLOAT, operations.INT32, operations.UINT8, operations.INT8
+SIGNED_ROWS, SIGNED_COLUMNS = operations.SIGNED_ROWS, operations.SIGNED_COLUMNS
 SLACK: Final = operations.SLACK
 CHANNEL, TENSOR, ROW = operations.CHANNEL, operations.TENSOR, operations.ROW
 SIGMOID, TANH = operations.SIGMOID, operations.TANH
@@ -67,6 +75,11 @@ _SOFTMAX: Final[Any] = operations.positions(SOFTMAX)
 _LAYER: Final[Any] = operations.positions(LAYER)
 _APPLY: Final[Any] = operations.positions(APPLY)
 _CELL: Final[Any] = operations.positions(CELL)
+_WEAVE: Final[Any] = operations.positions(WEAVE)
+_LINES: Final[Any] = operations.positions(LINES)
+_RANGE: Final[Any] = operations.positions(RANGE)
+_SCALE: Final[Any] = operations.positions(SCALE)
+_PICK: Final[Any] = operations.positions(PICK)
 
 _one8, _two8, _three8 = (block_product(ROWS, k) for k in (1, 2, 3))
 _one7, _two7, _three7 = (block_product(ROWS - 1, k) for k in (1, 2, 3))
@@ -75,13 +88,20 @@ _TAIL: Final = 4
 """Columns that are too few for a vector, and blocks of rows that are multiplied with them together."""
 _tail1, _tail2, _tail3, _tail4 = (column_product(_TAIL, k) for k in (1, 2, 3, 4))
 _single, _fours = block_product(1, 1), block_product(1, 4)
+_one_r, _two_r, _three_r = (block_product(ROWS, k, SIGNED_ROWS) for k in (1, 2, 3))
+_single_r, _fours_r = block_product(1, 1, SIGNED_ROWS), block_product(1, 4, SIGNED_ROWS)
+_one_c, _two_c, _three_c = (block_product(ROWS, k, SIGNED_COLUMNS) for k in (1, 2, 3))
+_single_c, _fours_c = block_product(1, 1, SIGNED_COLUMNS), block_product(1, 4, SIGNED_COLUMNS)
 _TOGETHER: Final = operations.TOGETHER
-_BLOCK: Final = 1024
-"""Elements of a row to which all steps of a chain are applied before the next ones."""
+_BLOCK: Final = operations.BLOCK
 _SOON: Final = 512
 """How many floats before they are written their memory is fetched."""
 _ENDED: Final = operations.ENDED
 _UNITS: Final = operations.UNITS
+_LANES: Final = 64
+"""Elements of a row that are compared side by side."""
+_WIDE: Final = operations.BLOCK // 4
+_NEAREST: Final = operations.NEAREST
 _PATIENCE: Final = 2000
 """Looks at a counter before other threads are let run."""
 
@@ -122,16 +142,31 @@ def _steps(
 
 
 @native
+def _size(form: int) -> int:
+    """The bytes of an element."""
+    return 1 if form in (UINT8, INT8) else 4
+
+
+@native
 def _chain(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
     source, goal = _address(words, bases, w + _CHAIN.source), _address(words, bases, w + _CHAIN.goal)
     channels, places, count = words[w + _CHAIN.channels], words[w + _CHAIN.places], words[w + _CHAIN.count]
+    takes, gives = words[w + _CHAIN.takes], words[w + _CHAIN.gives]
+    line = memory + 4 * _TOGETHER
     first = part * words[w + _CHAIN.rows_each]
     for row in range(first, min(first + words[w + _CHAIN.rows_each], words[w + _CHAIN.rows])):
         for start in range(0, places, _BLOCK):
             at = row * places + start
             n = min(_BLOCK, places - start)
             channel = row % channels if channels else start
-            _steps(words, bases, w + _CHAIN.steps, count, channel, at, source + 4 * at, goal + 4 * at, n, memory)
+            data, out = source + _size(takes) * at, goal + _size(gives) * at
+            result = out if gives == FLOAT else line
+            if takes != FLOAT:
+                widened(takes, data, line, n)
+                data = line
+            _steps(words, bases, w + _CHAIN.steps, count, channel, at, data, result, n, memory)
+            if gives != FLOAT:
+                narrowed(gives, line, out, n)
 
 
 # ---- Copies -----------------------------------------------------------------------------------
@@ -191,22 +226,57 @@ def _pad(words: Any, bases: Any, w: int, part: int) -> None:
 @native
 def _copy(words: Any, bases: Any, w: int, part: int) -> None:
     """Rows of d elements, along three axes and the parts."""
-    source = _address(words, bases, w + _COPY.source) + 4 * part * words[w + _COPY.from_outer]
-    goal = _address(words, bases, w + _COPY.goal) + 4 * part * words[w + _COPY.to_outer]
+    size = words[w + _COPY.size]
+    source = _address(words, bases, w + _COPY.source) + size * part * words[w + _COPY.from_outer]
+    goal = _address(words, bases, w + _COPY.goal) + size * part * words[w + _COPY.to_outer]
     d, step, pace = words[w + _COPY.d], words[w + _COPY.from_d], words[w + _COPY.to_d]
     for a in range(words[w + _COPY.a]):
         for b in range(words[w + _COPY.b]):
             for c in range(words[w + _COPY.c]):
-                x = source + 4 * (
+                x = source + size * (
                     a * words[w + _COPY.from_a] + b * words[w + _COPY.from_b] + c * words[w + _COPY.from_c]
                 )
-                y = goal + 4 * (a * words[w + _COPY.to_a] + b * words[w + _COPY.to_b] + c * words[w + _COPY.to_c])
+                y = goal + size * (a * words[w + _COPY.to_a] + b * words[w + _COPY.to_b] + c * words[w + _COPY.to_c])
                 if step == 1 and pace == 1:
-                    copied(x, y, 4 * d)
+                    copied(x, y, size * d)
+                elif size == 1:
+                    few, small = octets(x), octets(y)
+                    for k in range(d):
+                        small[k * pace] = few[k * step]
                 else:
                     taken, put = floats(x), floats(y)
                     for k in range(d):
                         put[k * pace] = taken[k * step]
+
+
+@native
+def _pick(words: Any, bases: Any, w: int, part: int, wrong: int) -> None:
+    """Rows from the places that tuples of indices name. Where one names none, 1 is written at `wrong`, and no row."""
+    size, width, wide = words[w + _PICK.size], words[w + _PICK.width], words[w + _PICK.wide]
+    repeat, tuples = words[w + _PICK.repeat], words[w + _PICK.tuples]
+    source, goal = _address(words, bases, w + _PICK.source), _address(words, bases, w + _PICK.goal)
+    indices, begins = _address(words, bases, w + _PICK.indices), integers(_address(words, bases, w + _PICK.begins))
+    long, short = integers(indices), words_at(indices)
+    along = integers(_address(words, bases, w + _PICK.along))  # for each index how many there are, and how far apart
+    first = part * words[w + _PICK.rows_each]
+    for row in range(first, min(first + words[w + _PICK.rows_each], words[w + _PICK.rows])):
+        place = begins[row // repeat]
+        inside = True
+        for k in range(width):
+            at = row % tuples * width + k
+            index = long[at] if wide else numba.int64(short[at])
+            count = along[2 * k]
+            if index < 0:
+                index += count
+            if index < 0 or index >= count:
+                inside = False
+            place += index * along[2 * k + 1]
+        if not inside:
+            stored(wrong, 1)
+        elif size == 4:
+            floats(goal)[row] = floats(source)[place]
+        else:
+            copied(source + size * place, goal + size * row, size)
 
 
 # ---- Products ---------------------------------------------------------------------------------
@@ -244,6 +314,8 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
     data = _address(words, bases, w + _CONVOLUTION.source) + image * words[w + _CONVOLUTION.image_bytes] + 4 * start
     goal = _address(words, bases, w + _CONVOLUTION.goal)
     matrices = _address(words, bases, w + _CONVOLUTION.kernels)
+    order, form = words[w + _CONVOLUTION.order], words[w + _CONVOLUTION.form]
+    size = _size(form)
     for g in range(group, min(group + groups_each, groups)):
         source = data + g * words[w + _CONVOLUTION.group_bytes]
         kernels = matrices + g * padded * terms * 4
@@ -251,7 +323,7 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
             k = min(depth, terms - first)
             _products(
                 kernels + 4 * (padded * first + low * k), source, offsets + 8 * first, k, scratch, pitch, n,
-                high - low, family, first == 0,
+                high - low, family, first == 0, order,
             )  # fmt: skip
         ahead = 1 + _SOON // n
         for m in range(low, high):
@@ -259,35 +331,45 @@ def _convolution(words: Any, bases: Any, w: int, part: int, memory: int) -> None
             row = (image * groups * each + channel) * positions
             sums = scratch + (m - low) * pitch
             if m + ahead < each:
-                fetched(goal + 4 * (row + ahead * positions + start), n)
+                fetched(goal + size * (row + ahead * positions + start), n * size // 4)
             if wide == width:
                 at = row + start
                 mark = start if words[w + _CONVOLUTION.by_rows] else channel
+                if order:
+                    _scaled(words, bases, w, mark, sums, goal + size * at, at, n, memory)
+                    continue
                 _steps(words, bases, w + _CONVOLUTION.steps, count, mark, at, sums, goal + 4 * at, n, memory)
                 continue
             y = start // wide
             x = start - y * wide
             at = row + y * width + min(x, width)
             begin = at
+            kept = sums - 4 * at if order else goal
             k = 0
             while k < n:
                 length = min(width - x, n - k)
                 if length > 0:
-                    row_copied(sums + 4 * k, goal + 4 * at, length)
+                    row_copied(sums + 4 * k, kept + 4 * at, length)
                     at += length
                 k += wide - x
                 x = 0
-            if at > begin:
+            if at > begin and order:
+                _scaled(words, bases, w, channel, sums, goal + size * begin, begin, at - begin, memory)
+            elif at > begin:
                 out = goal + 4 * begin
                 _steps(words, bases, w + _CONVOLUTION.steps, count, channel, begin, out, out, at - begin, memory)
 
 
 @native
 def _products(
-    kernels: int, source: int, offsets: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int, first: bool
+    kernels: int, source: int, offsets: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int, first: bool,
+    order: int,
 ) -> None:  # fmt: skip
     start = 0
     begin = 1 if first else 0
+    if order:
+        _byte_products(kernels, source, offsets, k, goal, pitch, n, rows, family, begin, order == SIGNED_ROWS)
+        return
     while start < n:
         left = n - start
         columns = source + 4 * start
@@ -343,18 +425,191 @@ def _products(
 
 
 @native
+def _byte_products(
+    kernels: int, source: int, offsets: int, k: int, goal: int, pitch: int, n: int, rows: int, family: int, begin: int,
+    signed_rows: bool,
+) -> None:  # fmt: skip
+    start = 0
+    while start < n:
+        left = n - start
+        b, into = source + 4 * start, goal + 4 * start
+        if family == 1:
+            vectors = 4 if left > LANES else 1
+            if vectors == 4 and signed_rows:
+                _fours_r(kernels, b, offsets, k, into, pitch, begin)
+            elif vectors == 4:
+                _fours_c(kernels, b, offsets, k, into, pitch, begin)
+            elif signed_rows:
+                _single_r(kernels, b, offsets, k, into, pitch, begin)
+            else:
+                _single_c(kernels, b, offsets, k, into, pitch, begin)
+        else:
+            vectors = min(3, (left + LANES - 1) // LANES)
+            for m in range(0, rows, ROWS):
+                a, c = kernels + 4 * m * k, into + m * pitch
+                if signed_rows:
+                    if vectors == 3:
+                        _three_r(a, b, offsets, k, c, pitch, begin)
+                    elif vectors == 2:
+                        _two_r(a, b, offsets, k, c, pitch, begin)
+                    else:
+                        _one_r(a, b, offsets, k, c, pitch, begin)
+                elif vectors == 3:
+                    _three_c(a, b, offsets, k, c, pitch, begin)
+                elif vectors == 2:
+                    _two_c(a, b, offsets, k, c, pitch, begin)
+                else:
+                    _one_c(a, b, offsets, k, c, pitch, begin)
+        start += vectors * LANES
+
+
+@native
+def _scaled(words: Any, bases: Any, w: int, mark: int, sums: int, goal: int, at: int, n: int, memory: int) -> None:
+    """The end of a row of sums of products of bytes. mark: its channel, or where its first column stands."""
+    form, rows = words[w + _CONVOLUTION.form], words[w + _CONVOLUTION.by_rows]
+    added = _address(words, bases, w + _CONVOLUTION.added) + 4 * mark
+    totals = _address(words, bases, w + _CONVOLUTION.totals) + 4 * mark
+    factor = _address(words, bases, w + _CONVOLUTION.factor) + 4 * mark
+    shift = _address(words, bases, w + _CONVOLUTION.shift)
+    zero = _zero(_address(words, bases, w + _CONVOLUTION.zero), words[w + _CONVOLUTION.zeros])
+    if rows:
+        rows_scaled(form, sums, added, totals, zero, factor, shift, goal, n)
+    else:
+        row_scaled(form, sums, added, totals, zero, factor, shift, goal, n)
+    if form == FLOAT:
+        _steps(words, bases, w + _CONVOLUTION.steps, words[w + _CONVOLUTION.count], mark, at, goal, goal, n, memory)
+
+
+@native
+def _zero(address: int, form: int) -> int:
+    """A zero point as products of bytes have it, of which the data have no sign."""
+    zero = octets(address)[0]
+    return int(zero) if form == UINT8 else int(zero ^ 128)
+
+
+# ---- Bytes ------------------------------------------------------------------------------------
+
+
+@native
+def _weave(words: Any, bases: Any, w: int, part: int) -> None:
+    """Planes of words of the bytes of four channels, between zero points, split by position modulo the strides."""
+    height, width = words[w + _WEAVE.height], words[w + _WEAVE.width]
+    top, left, quads = words[w + _WEAVE.top], words[w + _WEAVE.left], words[w + _WEAVE.quads]
+    channels, planes = words[w + _WEAVE.channels], words[w + _WEAVE.planes]
+    s, t = words[w + _WEAVE.split_high], words[w + _WEAVE.split_wide]
+    down, across = words[w + _WEAVE.phases_high], words[w + _WEAVE.phases_wide]
+    high, wide = words[w + _WEAVE.high], words[w + _WEAVE.wide]
+    mask = 0 if words[w + _WEAVE.kind] == UINT8 else 0x80808080
+    beyond = 0x01010101 * _zero(_address(words, bases, w + _WEAVE.zero), words[w + _WEAVE.kind])
+    source, goal = _address(words, bases, w + _WEAVE.source), _address(words, bases, w + _WEAVE.goal)
+    area = height * width
+    first = part * words[w + _WEAVE.planes_each]
+    for plane in range(first, min(first + words[w + _WEAVE.planes_each], planes)):
+        quad = plane % quads
+        data = source + area * (plane // quads * channels + 4 * quad)
+        some = min(4, channels - 4 * quad)
+        out = goal + 4 * plane * down * across * high * wide
+        goals = words_at(out)
+        for a in range(down):
+            for b in range(across):
+                low = min(wide, max(0, -((b - left) // t)))  # the first j with j * t + b - left >= 0
+                past = max(low, min(wide, (width - 1 - b + left) // t + 1))
+                for i in range(high):
+                    y = i * s + a - top
+                    at = ((a * across + b) * high + i) * wide
+                    if y < 0 or y >= height:
+                        for j in range(wide):
+                            goals[at + j] = numba.int32(beyond)
+                        continue
+                    for j in range(low):
+                        goals[at + j] = numba.int32(beyond)
+                    begin = data + y * width + low * t + b - left
+                    if t <= 2:
+                        woven(begin, area, some, mask, t, out + 4 * (at + low), past - low)
+                    else:
+                        for j in range(past - low):
+                            woven(begin + j * t, area, some, mask, 1, out + 4 * (at + low + j), 1)
+                    for j in range(past, wide):
+                        goals[at + j] = numba.int32(beyond)
+        if plane == planes - 1:
+            behind = words_at(goal + 4 * planes * down * across * high * wide)
+            for j in range(min(left, _ENDED)):
+                behind[j] = numba.int32(beyond)
+
+
+@native
+def _lines(words: Any, bases: Any, w: int, part: int) -> None:
+    """Rows of bytes, changed by a mask, with zeros behind each up to the length of the new rows."""
+    length, pitch, mask = words[w + _LINES.length], words[w + _LINES.pitch], words[w + _LINES.mask]
+    first = part * words[w + _LINES.rows_each]
+    for row in range(first, min(first + words[w + _LINES.rows_each], words[w + _LINES.rows])):
+        taken = octets(_address(words, bases, w + _LINES.source) + row * length)
+        put = octets(_address(words, bases, w + _LINES.goal) + row * pitch)
+        for k in range(length):
+            put[k] = taken[k] ^ mask
+        for k in range(length, pitch):
+            put[k] = 0
+
+
+@native
+def _range(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
+    """The least and the greatest of a part of the elements, or a NaN among them."""
+    first = part * words[w + _RANGE.size_each]
+    n = min(words[w + _RANGE.size_each], words[w + _RANGE.size] - first)
+    source = _address(words, bases, w + _RANGE.source) + 4 * first
+    goal = _address(words, bases, w + _RANGE.goal) + 8 * part
+    low, high, wide = scratch, scratch + 4 * _WIDE, min(_WIDE, n)
+    row_copied(source, low, wide)
+    row_copied(source, high, wide)
+    for start in range(_WIDE, n, _WIDE):
+        some = min(_WIDE, n - start)
+        row_with_row(LEAST, low, source + 4 * start, low, some)
+        row_with_row(GREATEST, high, source + 4 * start, high, some)
+    for k in range(1, wide):
+        row_with_row(LEAST, low, low + 4 * k, low, 1)
+        row_with_row(GREATEST, high, high + 4 * k, high, 1)
+    row_copied(low, goal, 1)
+    row_copied(high, goal + 4, 1)
+
+
+@native
+def _scale(words: Any, bases: Any, w: int, scratch: int) -> None:
+    """The scale of data between two numbers, and their zero point: as a byte, and as a float in `beside`."""
+    source = _address(words, bases, w + _SCALE.source)
+    bounds = floats(scratch)
+    bounds[0] = 0.0
+    bounds[1] = 0.0
+    for part in range(words[w + _SCALE.parts]):
+        row_with_row(LEAST, scratch, source + 8 * part, scratch, 1)
+        row_with_row(GREATEST, scratch + 4, source + 8 * part + 4, scratch + 4, 1)
+    scale = (bounds[1] - bounds[0]) / numba.float32(255)
+    floats(_address(words, bases, w + _SCALE.goal))[0] = scale
+    bounds[2] = numba.float32(0) - bounds[0] / scale
+    row_with_scalar(_NEAREST, scratch + 8, scratch, scratch + 8, 1)
+    # A store of one byte by a mask that the compiler knows writes four (LLVM 20): so it is made in memory of its own.
+    narrowed(UINT8, scratch + 8, scratch + 12, 1)
+    zero = octets(scratch + 12)[0]
+    octets(_address(words, bases, w + _SCALE.cell))[0] = zero
+    floats(_address(words, bases, w + _SCALE.beside))[0] = numba.float32(zero)
+
+
+@native
 def _dots(words: Any, bases: Any, w: int, part: int, memory: int) -> None:
-    """Products of one row with rows of a matrix."""
+    """Products of one row with rows of a matrix, for each group."""
     terms, count, size = words[w + _DOTS.terms], words[w + _DOTS.count], words[w + _DOTS.rows_each]
-    source, kernels = _address(words, bases, w + _DOTS.source), _address(words, bases, w + _DOTS.kernels)
-    address = _address(words, bases, w + _DOTS.goal)
+    rows = words[w + _DOTS.rows]
+    pieces = (rows + size - 1) // size
+    group, first = part // pieces, part % pieces * size
+    source = _address(words, bases, w + _DOTS.source) + group * words[w + _DOTS.source_bytes]
+    kernels = _address(words, bases, w + _DOTS.kernels) + group * words[w + _DOTS.kernel_bytes]
+    address = _address(words, bases, w + _DOTS.goal) + 4 * group * rows
     goal = floats(address)
-    first = part * size
-    last = min(first + size, words[w + _DOTS.rows])
+    last = min(first + size, rows)
     for row in range(first, last):
         goal[row] = dot(kernels + 4 * row * terms, source, terms)
     at = address + 4 * first
-    _steps(words, bases, w + _DOTS.steps, count, first, first, at, at, last - first, memory)
+    place = group * rows + first
+    _steps(words, bases, w + _DOTS.steps, count, first, place, at, at, last - first, memory)
 
 
 # ---- Pooling and normalization ----------------------------------------------------------------
@@ -436,7 +691,6 @@ def _lrn(words: Any, bases: Any, w: int, part: int, scratch: int) -> None:
                 goal[at + k] = x[at + k] / numba.float32(math.pow(float(addend + factor * sums[k]), float(exponent)))
 
 
-_LANES: Final = 64
 _FACTORS: Final = tuple(1.0 / math.factorial(k) for k in range(12, -1, -1))
 _EVEN: Final = 1.5 * 2.0**52
 """Added to a number it leaves the nearest integer in the last bits."""
@@ -551,8 +805,9 @@ def execute(
 
     listed, begins, based: the addresses of the words, of the places where the operations begin, of the bases.
     counters: the address of two integers for each operation, 64 bytes apart, which were 0: the parts that are taken,
-    and those that are done. scratch: memory of this thread alone. desks: where so many other threads are told of the
-    list, after the parameters up to `scratch` and the size of that memory for each thread.
+    and those that are done; behind them an integer, to which 1 is written where an index names no element. scratch:
+    memory of this thread alone. desks: where so many other threads are told of the list, after the parameters up to
+    `scratch` and the size of that memory for each thread.
 
     With listed = 0 it serves at desk `count` for a while.
     """
@@ -633,6 +888,16 @@ def _operations(listed: int, begins: int, count: int, based: int, counters: int,
                 _apply(words, bases, w, part)
             elif code == CELL:
                 _cell(words, bases, w, part, scratch)
+            elif code == WEAVE:
+                _weave(words, bases, w, part)
+            elif code == LINES:
+                _lines(words, bases, w, part)
+            elif code == RANGE:
+                _range(words, bases, w, part, scratch)
+            elif code == SCALE:
+                _scale(words, bases, w, scratch)
+            elif code == PICK:
+                _pick(words, bases, w, part, counters + 128 * count)
             counted(done)
         looks = 0
         while seen(done) < parts:

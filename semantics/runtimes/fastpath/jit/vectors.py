@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from inspect import Parameter, Signature
 from typing import Any, Final
 
@@ -19,8 +20,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from .operations import ERF, EXP, SIGMOID, TANH
-from .processor import LANES, ROWS
+from .operations import ADD, ERF, EXP, FLOATS, GREATEST, INT8, INT32, SIGMOID, SIGNED_ROWS, TANH, UINT8
+from .operations import FLOAT as REAL
+from .processor import BYTE_PRODUCTS, LANES, ROWS
 
 I32, I64, FLOAT = ir.IntType(32), ir.IntType(64), ir.FloatType()
 
@@ -88,25 +90,57 @@ def _negative_zero(of: Any) -> Any:
 # ---- Products ---------------------------------------------------------------------------------
 
 
-def block_product(rows: int, vectors: int) -> Any:
+def byte_products(builder: Any, total: Any, plain: Any, signed: Any, at_once: bool = BYTE_PRODUCTS) -> Any:
+    """The integers of a vector, each with four products added: of the bytes of `plain`, and of `signed`, which have a
+    sign. The sums wrap around. at_once: by one instruction of the processor."""
+    if at_once:
+        name = f"llvm.x86.avx512.vpdpbusd.{32 * LANES}"
+        form = ir.FunctionType(total.type, [total.type] * 3)
+        return builder.call(cgutils.get_or_insert_function(builder.module, form, name), [total, plain, signed])
+    halves = ir.VectorType(ir.IntType(16), 2 * LANES)
+    plain, signed = builder.bitcast(plain, halves), builder.bitcast(signed, halves)
+    eight, low = (ir.Constant(halves, [ir.Constant(ir.IntType(16), it)] * (2 * LANES)) for it in (8, 255))
+    pairs = (
+        (builder.and_(plain, low), builder.ashr(builder.shl(signed, eight), eight)),
+        (builder.lshr(plain, eight), builder.ashr(signed, eight)),
+    )
+    wide = ir.VectorType(I32, 2 * LANES)
+    for pair in pairs:
+        products = builder.mul(*(builder.sext(it, wide) for it in pair))
+        for first in (0, 1):
+            every = ir.Constant(ir.VectorType(I32, LANES), [ir.Constant(I32, 2 * k + first) for k in range(LANES)])
+            total = builder.add(total, builder.shuffle_vector(products, products, every))
+    return total
+
+
+def block_product(rows: int, vectors: int, order: int = FLOATS) -> Any:
     """f(a, b, offsets, k, c, pitch, first): the product of `rows` rows with `vectors` vectors of columns.
 
     a: for each l < k the elements of the rows, packed; b + offsets[l]: the elements of the columns. The sums are
-    written to the rows of c, which lie `pitch` bytes apart, or with first = 0 added to them.
+    written to the rows of c, which lie `pitch` bytes apart, or with first = 0 added to them. Of bytes an element is
+    four of them, and the sums are integers.
     """
+    of = FLOAT if order == FLOATS else I32
+
+    def term_of(builder: Any, factor: Any, column: Any, total: Any) -> Any:
+        if order == FLOATS:
+            return _fma(builder, factor, column, total)
+        return byte_products(builder, total, *((column, factor) if order == SIGNED_ROWS else (factor, column)))
 
     def build(builder: Any, values: Sequence[Any]) -> None:
         a, b, offsets, k, c, pitch, first = values
-        vector = _vector()
+        vector = ir.VectorType(of, LANES)
+        nothing = _negative_zero(vector) if order == FLOATS else ir.Constant(vector, None)
+        add_of = builder.fadd if order == FLOATS else builder.add
         before = builder.block
         loop, store, add, end = (builder.append_basic_block(name) for name in ("terms", "store", "add", "end"))
-        left, steps = _pointer(builder, a, FLOAT), _pointer(builder, offsets, I64)
+        left, steps = _pointer(builder, a, of), _pointer(builder, offsets, I64)
         builder.branch(loop)
         builder.position_at_end(loop)
         term = builder.phi(I64)
         term.add_incoming(_integer(0), before)
         sums = [builder.phi(vector) for _ in range(rows * vectors)]
-        at = _pointer(builder, builder.add(b, builder.load(builder.gep(steps, [term]))), FLOAT)
+        at = _pointer(builder, builder.add(b, builder.load(builder.gep(steps, [term]))), of)
         columns = [
             builder.load(builder.bitcast(builder.gep(at, [_integer(v * LANES)]), vector.as_pointer()), align=4)
             for v in range(vectors)
@@ -116,11 +150,11 @@ def block_product(rows: int, vectors: int) -> Any:
         _prefetched(builder, builder.add(a, builder.mul(builder.add(start, _integer(_AHEAD)), _integer(4))))
         for r in range(rows):
             factor = _splat(builder, builder.load(builder.gep(left, [builder.add(start, _integer(r))])), vector)
-            fresh += [_fma(builder, factor, columns[v], sums[r * vectors + v]) for v in range(vectors)]
+            fresh += [term_of(builder, factor, columns[v], sums[r * vectors + v]) for v in range(vectors)]
         following = builder.add(term, _integer(1))
         term.add_incoming(following, loop)
         for total, new in zip(sums, fresh, strict=True):
-            total.add_incoming(_negative_zero(vector), before)
+            total.add_incoming(nothing, before)
             total.add_incoming(new, loop)
         done = builder.append_basic_block("done")
         builder.cbranch(builder.icmp_signed("<", following, k), loop, done)
@@ -139,7 +173,7 @@ def block_product(rows: int, vectors: int) -> Any:
         builder.branch(end)
         builder.position_at_end(add)
         for goal, new in zip(goals, fresh, strict=True):
-            builder.store(builder.fadd(builder.load(goal, align=4), new), goal, align=4)
+            builder.store(add_of(builder.load(goal, align=4), new), goal, align=4)
         builder.branch(end)
         builder.position_at_end(end)
 
@@ -260,12 +294,21 @@ def _most(builder: Any, x: Any, bound: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", x, bound), bound, x)
 
 
+def _lesser(builder: Any, x: Any, y: Any) -> Any:
+    less = builder.select(builder.fcmp_ordered("<", y, x), y, x)
+    return builder.select(builder.fcmp_unordered("uno", y, y), y, less)
+
+
+def _nearest(builder: Any, x: Any) -> Any:
+    name = f"llvm.rint.v{x.type.count}f32" if isinstance(x.type, ir.VectorType) else "llvm.rint.f32"
+    return builder.call(cgutils.get_or_insert_function(builder.module, ir.FunctionType(x.type, [x.type]), name), [x])
+
+
 def _greatest(builder: Any, x: Any, y: Any) -> Any:
     greater = builder.select(builder.fcmp_ordered(">", y, x), y, x)  # one instruction
     return builder.select(builder.fcmp_unordered("uno", y, y), y, greater)
 
 
-ADD, SUBTRACT, MULTIPLY, DIVIDE, SUBTRACT_FROM, DIVIDE_BY, AT_LEAST, AT_MOST, GREATEST = range(9)
 _BODIES: Final[Sequence[Callable[[Any, Any, Any], Any]]] = (
     lambda builder, x, y: builder.fadd(x, y),
     lambda builder, x, y: builder.fsub(x, y),
@@ -276,6 +319,8 @@ _BODIES: Final[Sequence[Callable[[Any, Any, Any], Any]]] = (
     _least,
     _most,
     _greatest,
+    _lesser,
+    lambda builder, x, _y: _nearest(builder, x),
 )
 
 
@@ -356,10 +401,10 @@ def _changed(builder: Any, values: Sequence[Any]) -> None:
         block(whole, [builder.icmp_signed("<", lanes, it) for it in ends])
 
 
-def _first_lanes(builder: Any, count: Any) -> Any:
+def _first_lanes(builder: Any, count: Any, of: int = LANES) -> Any:
     """The mask of the first lanes of a vector, as many as that."""
-    lanes = ir.Constant(ir.VectorType(I64, LANES), [_integer(k) for k in range(LANES)])
-    return builder.icmp_signed("<", lanes, _splat(builder, count, ir.VectorType(I64, LANES)))
+    lanes = ir.Constant(ir.VectorType(I64, of), [_integer(k) for k in range(of)])
+    return builder.icmp_signed("<", lanes, _splat(builder, count, ir.VectorType(I64, of)))
 
 
 def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: Any = None) -> Any:
@@ -367,8 +412,9 @@ def _masked(builder: Any, what: str, vector: Any, place: Any, mask: Any, value: 
     common = [place.type, I32, mask.type]
     parameters = [*common, vector] if value is None else [vector, *common]
     form = ir.FunctionType(vector if value is None else ir.VoidType(), parameters)
-    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.{what}.v{LANES}f32.p0")
-    align = ir.Constant(I32, 4)
+    name = "f32" if vector.element == FLOAT else f"i{vector.element.width}"
+    function = cgutils.get_or_insert_function(builder.module, form, f"llvm.masked.{what}.v{vector.count}{name}.p0")
+    align = ir.Constant(I32, 1 if name == "i8" else 4)
     if value is None:
         return builder.call(function, [place, align, mask, ir.Constant(vector, None)])
     return builder.call(function, [value, place, align, mask])
@@ -427,6 +473,184 @@ combined: Final = intrinsic(_function(types.void, 7, _combined))
 """combined(function, source, offsets, taps, goal, count, pace): for each k < count the sum (ADD), or the first of the
 greatest (GREATEST), of the floats k * pace behind the bytes offsets[0], offsets[1] ... of the source, in this order.
 pace: 1 or 2. Up to `pace` vectors more are read."""
+
+
+# ---- Bytes ------------------------------------------------------------------------------------
+
+_BYTE: Final = ir.IntType(8)
+_FORMS: Final[Mapping[int, Any]] = {REAL: FLOAT, INT32: I32, UINT8: _BYTE, INT8: _BYTE}
+
+
+def _in_rows(builder: Any, count: Any, body: Callable[[Any, Any], None]) -> None:
+    """Calls body(at, mask) for vectors of a row: those that are whole without a mask, then for the rest with one."""
+    whole = builder.mul(builder.sdiv(count, _integer(LANES)), _integer(LANES))
+    with cgutils.for_range_slice(builder, _integer(0), whole, _integer(LANES), I64) as (at, _):
+        body(at, None)
+    rest = builder.sub(count, whole)
+    with builder.if_then(builder.icmp_signed(">", rest, _integer(0))):
+        body(whole, _first_lanes(builder, rest))
+
+
+def _row_place(builder: Any, address: Any, at: Any, of: Any) -> Any:
+    """The vector at an element of a row."""
+    size = 1 if of == _BYTE else 4
+    place = builder.add(address, builder.mul(at, _integer(size)))
+    return _pointer(builder, place, ir.VectorType(of, LANES))
+
+
+def _row_loaded(builder: Any, address: Any, at: Any, of: Any, mask: Any) -> Any:
+    place = _row_place(builder, address, at, of)
+    if mask is None:
+        return builder.load(place, align=1 if of == _BYTE else 4)
+    return _masked(builder, "load", ir.VectorType(of, LANES), place, mask)
+
+
+def _row_stored(builder: Any, address: Any, at: Any, of: Any, mask: Any, value: Any) -> None:
+    place = _row_place(builder, address, at, of)
+    if mask is None:
+        builder.store(value, place, align=1 if of == _BYTE else 4)
+    else:
+        _masked(builder, "store", ir.VectorType(of, LANES), place, mask, value)
+
+
+def _as_bytes(builder: Any, x: Any, form: int) -> Any:
+    """Whole numbers as bytes of a type, limited to it; a NaN gives 0."""
+    low, high = (0, 255) if form == UINT8 else (-128, 127)
+    bounds = [ir.Constant(x.type, [ir.Constant(FLOAT, float(it))] * LANES) for it in (low, high)]
+    x = _most(builder, _least(builder, x, bounds[0]), bounds[1])
+    x = builder.select(builder.fcmp_ordered("ord", x, x), x, ir.Constant(x.type, [ir.Constant(FLOAT, 0.0)] * LANES))
+    return builder.trunc(builder.fptosi(x, ir.VectorType(I32, LANES)), ir.VectorType(_BYTE, LANES))
+
+
+def _cases(builder: Any, code: Any, bodies: Mapping[int, Callable[[], None]]) -> None:
+    """The one of these that a code names."""
+    end = builder.append_basic_block("end")
+    switch = builder.switch(code, end)
+    for number, body in bodies.items():
+        block = builder.append_basic_block(f"case{number}")
+        switch.add_case(_integer(number), block)
+        builder.position_at_end(block)
+        body()
+        builder.branch(end)
+    builder.position_at_end(end)
+
+
+def _widened(builder: Any, values: Sequence[Any]) -> None:
+    form, source, goal, count = values
+
+    def case(number: int) -> None:
+        def body(at: Any, mask: Any) -> None:
+            x = _row_loaded(builder, source, at, _FORMS[number], mask)
+            if number != INT32:
+                extend = builder.zext if number == UINT8 else builder.sext
+                x = extend(x, ir.VectorType(I32, LANES))
+            _row_stored(builder, goal, at, FLOAT, mask, builder.sitofp(x, _vector()))
+
+        _in_rows(builder, count, body)
+
+    _cases(builder, form, {it: partial(case, it) for it in (INT32, UINT8, INT8)})
+
+
+widened: Final = intrinsic(_function(types.void, 4, _widened))
+"""widened(form, source, goal, count): integers as floats."""
+
+
+def _narrowed(builder: Any, values: Sequence[Any]) -> None:
+    form, source, goal, count = values
+
+    def case(number: int) -> None:
+        def body(at: Any, mask: Any) -> None:
+            x = _as_bytes(builder, _row_loaded(builder, source, at, FLOAT, mask), number)
+            _row_stored(builder, goal, at, _BYTE, mask, x)
+
+        _in_rows(builder, count, body)
+
+    _cases(builder, form, {it: partial(case, it) for it in (UINT8, INT8)})
+
+
+narrowed: Final = intrinsic(_function(types.void, 4, _narrowed))
+"""narrowed(form, source, goal, count): floats that are whole numbers as bytes, limited; 0 for a NaN."""
+
+
+def _scaled(by_rows: bool) -> Any:
+    def build(builder: Any, values: Sequence[Any]) -> None:
+        form, sums, added, totals, zero, factor, shift, goal, count = values
+        times = _splat(builder, builder.trunc(zero, I32), ir.VectorType(I32, LANES))
+
+        def operand(address: Any, of: Any) -> Callable[[Any, Any], Any]:
+            if by_rows:
+                return lambda at, mask: _row_loaded(builder, address, at, of, mask)
+            one = _splat(builder, builder.load(_pointer(builder, address, of)), ir.VectorType(of, LANES))
+            return lambda _at, _mask: one
+
+        def case(number: int) -> None:
+            add, total = operand(added, I32), operand(totals, I32)
+            if number in (UINT8, INT8):
+                by = operand(factor, FLOAT)
+                onto = _splat(builder, builder.load(_pointer(builder, shift, FLOAT)), _vector())
+
+            def body(at: Any, mask: Any) -> None:
+                x = builder.add(_row_loaded(builder, sums, at, I32, mask), add(at, mask))
+                x = builder.sub(x, builder.mul(total(at, mask), times))
+                if number != INT32:
+                    x = builder.sitofp(x, _vector())
+                if number in (UINT8, INT8):
+                    x = builder.fadd(_nearest(builder, builder.fmul(x, by(at, mask))), onto)
+                    x = _as_bytes(builder, x, number)
+                _row_stored(builder, goal, at, _FORMS[number], mask, x)
+
+            _in_rows(builder, count, body)
+
+        _cases(builder, form, {it: partial(case, it) for it in (REAL, INT32, UINT8, INT8)})
+
+    return intrinsic(_function(types.void, 9, build))
+
+
+row_scaled, rows_scaled = _scaled(False), _scaled(True)
+"""row_scaled(form, sums, added, totals, zero, factor, shift, goal, count): of integers, each plus that at `added`,
+minus `zero` times that at `totals`: the same, or floats, or bytes, which are the nearest integers to the products with
+the float at `factor`, plus the float at `shift`, limited. For rows_scaled each of the integers has its own at `added`,
+`totals` and `factor`. `goal` may be `sums`."""
+
+
+def _woven(builder: Any, values: Sequence[Any]) -> None:
+    source, plane, planes, mask, pace, goal, count = values
+    words, read = ir.VectorType(I32, LANES), ir.VectorType(_BYTE, 2 * LANES)
+    flip = _splat(builder, builder.trunc(mask, I32), words)
+    last = builder.sub(planes, _integer(1))
+    rows = [source]
+    for k in (1, 2, 3):
+        least = builder.select(builder.icmp_signed("<", last, _integer(k)), last, _integer(k))
+        rows.append(builder.add(source, builder.mul(least, plane)))
+
+    def case(far: int, single: bool) -> None:
+        def body(at: Any, some: Any) -> None:
+            made = None
+            for k, row in enumerate(rows[:1] if single else rows):
+                if far == 1:
+                    x = builder.zext(_row_loaded(builder, row, at, _BYTE, some), words)
+                else:
+                    # The byte behind the last one that is taken is not read.
+                    place = _pointer(builder, builder.add(row, builder.mul(at, _integer(2))), read)
+                    left = builder.sub(builder.mul(builder.sub(count, at), _integer(2)), _integer(1))
+                    pairs = _masked(builder, "load", read, place, _first_lanes(builder, left, 2 * LANES))
+                    even = [ir.Constant(I32, 2 * lane) for lane in range(LANES)]
+                    x = builder.shuffle_vector(pairs, pairs, ir.Constant(ir.VectorType(I32, LANES), even))
+                    x = builder.zext(x, words)
+                x = builder.shl(x, ir.Constant(words, [ir.Constant(I32, 8 * k)] * LANES))
+                made = x if made is None else builder.or_(made, x)
+            _row_stored(builder, goal, at, I32, some, builder.xor(made, flip))
+
+        _in_rows(builder, count, body)
+
+    code = builder.add(builder.mul(pace, _integer(2)), builder.zext(builder.icmp_signed("==", last, _integer(0)), I64))
+    _cases(builder, code, {2 * far + one: partial(case, far, bool(one)) for far in (1, 2) for one in (0, 1)})
+
+
+woven: Final = intrinsic(_function(types.void, 7, _woven))
+"""woven(source, plane, planes, mask, pace, goal, count): `count` words of four bytes, changed by the mask: those that
+lie `plane` bytes apart, the last of `planes` of them again where there are fewer, the next ones `pace` bytes behind:
+1 or 2. Of one plane all others may be anything."""
 
 
 # ---- Functions that are computed in double and rounded once ---------------------------------------
@@ -637,8 +861,13 @@ copied: Final = intrinsic(_function(types.void, 3, _copied))
 
 
 _FLOATS, _INTEGERS = types.CPointer(types.float32), types.CPointer(types.int64)
+_OCTETS, _WORDS = types.CPointer(types.uint8), types.CPointer(types.int32)
 floats: Final = intrinsic(_function(_FLOATS, 1, lambda builder, at: _pointer(builder, at[0], FLOAT)))
 """floats(address): the floats there, to be indexed."""
+octets: Final = intrinsic(_function(_OCTETS, 1, lambda builder, at: _pointer(builder, at[0], _BYTE)))
+"""octets(address): the bytes there, to be indexed."""
+words_at: Final = intrinsic(_function(_WORDS, 1, lambda builder, at: _pointer(builder, at[0], I32)))
+"""words_at(address): the integers of 32 bits there, to be indexed."""
 integers: Final = intrinsic(_function(_INTEGERS, 1, lambda builder, at: _pointer(builder, at[0], I64)))
 """integers(address): the integers there, to be indexed."""
 

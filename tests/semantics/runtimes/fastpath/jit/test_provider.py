@@ -24,12 +24,12 @@ from sonnx.spec.cli import run
 from tables import table
 
 pytest.importorskip("numba", reason="native code needs the extra [jit]")
+from native_runs import NAME, bits, guarded_run
 from sonnx.semantics.runtimes.fastpath.jit import provider
 from sonnx.semantics.runtimes.fastpath.jit.crew import CREW, Crew, Execute
 from sonnx.semantics.runtimes.fastpath.jit.operations import DONE, POSTED
 
 Arrays = dict[str, Any]
-NAME = "NumbaExecutionProvider"
 C = 6
 
 
@@ -70,44 +70,6 @@ def _x(shape: tuple[int, ...] = (2, C, 7, 5), special: bool = True) -> Any:
     return x
 
 
-_ZONE = 1 << 12
-
-
-def _run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> list[Any]:
-    """The outputs of native code, twice the same; it is checked that it ran, and wrote in no byte beside its memory,
-    in which each float was a NaN before."""
-    ran = []
-
-    def guarded(listed: Any, given: Any, _allocate: Any, run: Any = provider._run) -> Any:
-        zones: list[Any] = []
-
-        def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-            size = math.prod(shape) * dtype.itemsize
-            memory = np.full(2 * _ZONE + size + 64, 0xFF, np.uint8)
-            start = _ZONE - (memory.ctypes.data + _ZONE) % -64
-            zones.extend((memory[:start], memory[start + size :]))
-            return np.ndarray(shape, dtype, memory.data, start)
-
-        found = run(listed, given, allocate)
-        assert all((zone == 0xFF).all() for zone in zones), "bytes beside the memory were written"
-        ran.append(1)
-        return found
-
-    with monkeypatch.context() as patch:
-        patch.setattr(provider, "_run", guarded)
-        session = Session(model, [NAME])
-        first, second = session.run(None, inputs), session.run(None, inputs)
-    assert len(ran) == 2
-    assert [_bits(it) for it in first] == [_bits(it) for it in second]
-    assert session.partitioning.refusals == ()
-    assert {it.provider for it in session.partitioning.assignments} <= {"", NAME}
-    return first
-
-
-def _bits(value: Any) -> tuple[Any, ...]:
-    return value.dtype, value.shape, np.where(np.isnan(value), np.float32(np.nan), value).tobytes()
-
-
 EXACT = (
     "y = Relu(x)",
     "a = Mul(x, col) b = Sub(k, a) c = Div(b, row) y = Add(c, x)",
@@ -138,15 +100,15 @@ def test_where_the_order_is_the_same_the_bits_are_those_of_numpy(body: str, monk
         x = _x(shape)
         model = _model(body)
         (expected,) = Session(model).run(None, {"x": x})
-        (found,) = _run(model, monkeypatch, x=x)
-        assert _bits(found) == _bits(expected), shape
+        (found,) = guarded_run(model, monkeypatch, x=x)
+        assert bits(found) == bits(expected), shape
 
 
 def test_a_product_and_a_sum_are_rounded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.full((1, C, 4, 17), 1 + 2.0**-12, np.float32)
     exact = np.float32(np.float64(x[0, 0, 0, 0]) ** 2 - (1 + 2.0**-11))
     model = _model("p = Mul(x, z) y = Sub(p, c)", ", ".join(f"float[N, 6, H, W] {it}" for it in "xzc"))
-    (found,) = _run(model, monkeypatch, x=x, z=x, c=np.full_like(x, 1 + 2.0**-11))
+    (found,) = guarded_run(model, monkeypatch, x=x, z=x, c=np.full_like(x, 1 + 2.0**-11))
     assert exact != 0  # what a fused operation would give
     assert not found.any()
 
@@ -187,7 +149,7 @@ def test_elsewhere_the_results_are_within_the_bound(
     model = _model(BOUNDED[name])
     for shape in ((1, C, 19, 11), (2, C, 6, 5)):
         x = _x(shape, special=False)
-        _run(model, monkeypatch, x=x)
+        guarded_run(model, monkeypatch, x=x)
         _compare(model, x, tmp_path, capsys)
 
 
@@ -207,7 +169,7 @@ def test_products_with_a_known_matrix_are_within_the_bound(
     for shape in PRODUCTS[body]:
         model = _model(body, f"float[{', '.join(map(str, shape))}] x")
         x = _x(shape, special=False)
-        _run(model, monkeypatch, x=x)
+        guarded_run(model, monkeypatch, x=x)
         _compare(model, x, tmp_path, capsys)
 
 
@@ -231,7 +193,7 @@ def test_products_of_two_computed_tensors_are_within_the_bound(body: str, monkey
         model = _model(body, f"float[{left}] x, float[{right}] z")
         x, z = (rng.integers(-4, 5, [int(n) for n in it.split(",")]).astype(np.float32) for it in (left, right))
         (expected,) = Session(model).run(None, {"x": x, "z": z})
-        (found,) = _run(model, monkeypatch, x=x, z=z)
+        (found,) = guarded_run(model, monkeypatch, x=x, z=z)
         # Whole numbers are summed exactly; what Softmax makes of them lies within its bound, two units here.
         np.testing.assert_allclose(found, expected, rtol=0 if "Softmax" not in body else 2.0**-22, err_msg=line)
 
@@ -252,7 +214,7 @@ def test_layers_with_a_state_are_within_the_bound(
     outputs = f"float[6, {count}, 1, 3] y, float[{count}, 1, 3] u, float[{count}, 1, 3] v"
     model = _model(body, "float[6, 1, 4] x", outputs)
     x = np.random.default_rng(7).standard_normal((6, 1, 4)).astype(np.float32)
-    _run(model, monkeypatch, x=x)
+    guarded_run(model, monkeypatch, x=x)
     _compare(model, x, tmp_path, capsys)
 
 
@@ -262,7 +224,7 @@ def test_of_a_layer_with_a_state_any_output_may_be_read(named: str, monkeypatch:
     for kind, inputs in (("reverse", "x, W1, R1"), ("bidirectional", "x, W, R, B, , h")):
         model = _model(f'{named} = LSTM<hidden_size = 3, direction = "{kind}">({inputs})', "float[6, 1, 4] x")
         (expected,) = Session(model).run(None, {"x": x})
-        (found,) = _run(model, monkeypatch, x=x)
+        (found,) = guarded_run(model, monkeypatch, x=x)
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
@@ -289,7 +251,7 @@ def test_a_sum_of_negative_zeros_is_negative(monkeypatch: pytest.MonkeyPatch) ->
     x = np.full((1, C, 5, 18), -0.0, np.float32)
     model = _model("y = Conv(x, one)")
     model.graph.initializer[0].CopyFrom(onnx.numpy_helper.from_array(np.ones((C, C, 1, 1), np.float32), "one"))
-    (found,) = _run(model, monkeypatch, x=x)
+    (found,) = guarded_run(model, monkeypatch, x=x)
     assert np.signbit(found).all()
 
 
@@ -300,8 +262,8 @@ def test_what_a_window_meets_beside_the_data_is_a_positive_zero(monkeypatch: pyt
             model = _model(f"y = AveragePool<{form}, ceil_mode = 1, count_include_pad = {count}>(x)")
             (expected,) = Session(model, ["machine"]).run(None, {"x": x})
             (plain,) = Session(model).run(None, {"x": x})
-            (found,) = _run(model, monkeypatch, x=x)
-            assert _bits(found) == _bits(plain) == _bits(expected), (form, count)
+            (found,) = guarded_run(model, monkeypatch, x=x)
+            assert bits(found) == bits(plain) == bits(expected), (form, count)
             assert set(np.signbit(found).flat) == {False, True}
 
 
@@ -344,10 +306,10 @@ def _window(choose: random.Random) -> tuple[onnx.ModelProto, Any]:
 def test_windows_of_any_form_give_the_bits_of_numpy(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model, x = _window(random.Random(seed))
     (expected,) = Session(model).run(None, {"x": x})
-    (found,) = _run(model, monkeypatch, x=x)
+    (found,) = guarded_run(model, monkeypatch, x=x)
     np.testing.assert_array_equal(found, expected, str(model.graph.node[0]))
     if model.graph.node[0].op_type != "Conv":
-        assert _bits(found) == _bits(expected)
+        assert bits(found) == bits(expected)
 
 
 def _who(model: onnx.ModelProto) -> dict[str, str]:
@@ -374,7 +336,7 @@ def test_no_path_leaves_a_part_and_enters_it_again() -> None:
     assert parts == [3, 3]  # a, c, f; then d, g, y
     x = _x()
     (expected,) = Session(_model(body)).run(None, {"x": x})
-    assert _bits(session.run(None, {"x": x})[0]) == _bits(expected)
+    assert bits(session.run(None, {"x": x})[0]) == bits(expected)
 
 
 def test_what_does_not_fit_runs_on_numpy() -> None:
@@ -383,7 +345,7 @@ def test_what_does_not_fit_runs_on_numpy() -> None:
     (expected,) = Session(model).run(None, {"x": x, "z": z})
     session = Session(model, [NAME])
     for _ in range(3):
-        assert _bits(session.run(None, {"x": x, "z": z})[0]) == _bits(expected)
+        assert bits(session.run(None, {"x": x, "z": z})[0]) == bits(expected)
 
 
 def test_what_is_not_defined_is_said() -> None:
@@ -397,9 +359,9 @@ def test_threads_share_a_session() -> None:
     model = _model(body)
     session = Session(model, [NAME])
     inputs = [_x((1, C, 33 + k % 2, 40), special=False) + np.float32(k) for k in range(6)]
-    expected = [_bits(session.run(None, {"x": x})[0]) for x in inputs]
+    expected = [bits(session.run(None, {"x": x})[0]) for x in inputs]
     with ThreadPoolExecutor(8) as pool:
-        found = list(pool.map(lambda k: _bits(session.run(None, {"x": inputs[k % 6]})[0]), range(120)))
+        found = list(pool.map(lambda k: bits(session.run(None, {"x": inputs[k % 6]})[0]), range(120)))
     assert all(it == expected[k % 6] for k, it in enumerate(found))
 
 
@@ -413,14 +375,14 @@ def _wide() -> tuple[Session, Arrays, tuple[Any, ...]]:
     session.run(None, inputs)
     with CREW._lock:  # threads that wait for no list
         (alone,) = session.run(None, inputs)
-    return session, inputs, _bits(alone)
+    return session, inputs, bits(alone)
 
 
 def test_the_threads_that_wait_for_lists_change_no_bit() -> None:
     session, inputs, expected = _wide()
     for pause in (0.0, 0.0, 0.002, 0.0):  # they sleep after a while, and are called
         time.sleep(pause)
-        assert _bits(session.run(None, inputs)[0]) == expected
+        assert bits(session.run(None, inputs)[0]) == expected
 
 
 def test_a_thread_that_waits_takes_a_list_and_has_memory_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -439,7 +401,7 @@ def test_a_thread_that_waits_takes_a_list_and_has_memory_of_its_own(monkeypatch:
         return True
 
     monkeypatch.setattr(Crew, "run", lambda _, *given: run(*given))
-    assert _bits(session.run(None, inputs)[0]) == expected
+    assert bits(session.run(None, inputs)[0]) == expected
     assert done == [DONE]
 
 
@@ -451,10 +413,10 @@ def test_a_forked_process_has_threads_of_its_own() -> None:
     called = CREW._called
     child = os.fork()
     if not child:
-        same = all(_bits(session.run(None, inputs)[0]) == expected for _ in range(3))
+        same = all(bits(session.run(None, inputs)[0]) == expected for _ in range(3))
         os._exit(0 if same and CREW._called is not called else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    assert _bits(session.run(None, inputs)[0]) == expected
+    assert bits(session.run(None, inputs)[0]) == expected
 
 
 def test_memory_is_held_while_threads_work_for_a_caller_that_was_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
