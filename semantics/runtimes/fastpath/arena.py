@@ -29,6 +29,7 @@ from ...machine.allocation.plan import arena as placed
 from ...model.values import Array, Value
 from .branches import Branch, Section, sections
 from .compiled import Compiled, rebuilt, root, roots
+from .repeating import Ready
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
@@ -221,13 +222,15 @@ Views = tuple[tuple[Shape, DType, Array | None], ...]
 
 
 class Given:
-    """Gives a step the memory that was planned for it."""
+    """Gives a step the memory that was planned for it. ready: what it does for these inputs, once that is known."""
 
-    __slots__ = ("next", "views")
+    __slots__ = ("inputs", "next", "ready", "views")
 
     def __init__(self, views: Views) -> None:
         self.views = views
         self.next = 0
+        self.inputs: Sequence[Value | None] = ()
+        self.ready: Ready | None = None
 
     def __call__(self, shape: Shape, dtype: DType) -> Array:
         """The next memory of the step; new memory for what was not planned."""
@@ -314,6 +317,10 @@ class Arena:
         view: Array = np.ndarray(request.shape, request.dtype, memory, self.plan.offsets[request.buffer])
         self._buffers[id(view)] = request.buffer
         return request.shape, request.dtype, view
+
+    def lasts(self, value: Value | None) -> bool:
+        """True where a value lies in the arena."""
+        return isinstance(value, np.ndarray) and id(root(value)) in self._buffers
 
     def settled(self, value: Value | None, allowed: frozenset[int]) -> Value | None:
         """The value, copied where it lies in a buffer that is planned for others."""
