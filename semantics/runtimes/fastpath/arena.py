@@ -14,10 +14,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from mmap import ACCESS_COPY, mmap
 from sys import getrefcount
+from time import perf_counter
 from typing import Any, Final
 
 import numpy as np
@@ -26,7 +27,9 @@ from ...errors import InternalError
 from ...machine.allocation.plan import AllocationPlan, Lifetime
 from ...machine.allocation.plan import arena as placed
 from ...model.values import Array, Value
+from .branches import Branch, Section, sections
 from .compiled import Compiled, rebuilt, root, roots
+from .repeating import Ready
 
 Shape = tuple[int, ...]
 DType = np.dtype[Any]
@@ -54,20 +57,21 @@ class Request:
 @dataclass(frozen=True, slots=True)
 class ArenaPlan:
     """For each step what it will ask for; which request each output is, None for another; and the buffers in which each
-    output may lie. offsets: of the buffers in an arena of `total` bytes."""
+    output may lie. offsets: of the buffers in an arena of `total` bytes. sections: the order of the steps."""
 
     requests: tuple[tuple[Request, ...], ...]
     whole: tuple[tuple[int | None, ...], ...]
     allowed: tuple[tuple[frozenset[int], ...], ...]
     offsets: tuple[int, ...]
     total: int
+    sections: tuple[Section, ...]
 
 
 # ---- Recording --------------------------------------------------------------------------------
 
 
 class Recorder:
-    """The requests of a run, and where its values lie; filled step by step."""
+    """The requests of a run, where its values lie, and how many seconds the steps take; filled step by step."""
 
     def __init__(self, compiled: Compiled) -> None:
         self.compiled = compiled
@@ -76,12 +80,15 @@ class Recorder:
         self.owners: dict[int, frozenset[int]] = {}
         self.sizes: list[int] = []
         self.born: list[int] = []
+        self.seconds: list[float] = []
         self._arrays: list[Array] = []
+        self._began = 0.0
 
     def begin(self) -> None:
         """A step begins."""
         self.requests.append([])
         self._arrays = []
+        self._began = perf_counter()
 
     def allocate(self, shape: Shape, dtype: DType) -> Array:
         """New memory, noted."""
@@ -96,6 +103,7 @@ class Recorder:
 
     def end(self, reads: Iterable[tuple[int, Value | None]], writes: Iterable[tuple[int, Value | None]]) -> None:
         """A step has ended with these slots and values."""
+        self.seconds.append(perf_counter() - self._began)
         asked, step = self._arrays, self.requests[-1]
         known = {id(array): frozenset({request.buffer}) for array, request in zip(asked, step, strict=True)}
         for slot, value in reads:
@@ -122,17 +130,16 @@ def planned(record: Recorder) -> ArenaPlan:
         for buffer in owned:
             last[buffer] = max(last[buffer], compiled.last_reads[slot])
     same = list(range(count))
-    _share(record, last, same)
+    order = sections(compiled, record.seconds)
+    branch_of = {number: branch for it in order if len(it) > 1 for branch in it for number in branch}
+    _share(record, last, same, branch_of)
     escaping = frozenset(b for b in range(count) if last[same[b]] >= end)
     alive = [
         Lifetime(b, record.sizes[b], record.born[b], last[b])
         for b in range(count)
         if same[b] == b and b not in escaping
     ]
-    plan = placed(alive)
-    if not isinstance(plan, AllocationPlan):
-        raise InternalError("an arena without a limit was refused")
-    where = {it.tensor: it.offset for it in plan.allocations}
+    where, total = _placed(alive, order, branch_of)
     home = {b: LEAVING if b in escaping else same[b] for b in range(count)}
     requests = tuple(
         tuple(Request(it.shape, it.dtype, home.get(it.buffer, NEW)) for it in row) for row in record.requests
@@ -142,11 +149,45 @@ def planned(record: Recorder) -> ArenaPlan:
         for step in compiled.steps
     )
     offsets = tuple(where.get(b, 0) for b in range(count))
-    return ArenaPlan(requests, tuple(record.whole), allowed, offsets, plan.total)
+    return ArenaPlan(requests, tuple(record.whole), allowed, offsets, total, order)
 
 
-def _share(record: Recorder, last: list[int], same: list[int]) -> None:
-    """Lets outputs of kernels that work in place have the buffer of an input that ends there."""
+def _placed(
+    alive: Sequence[Lifetime], order: Sequence[Section], branch_of: Mapping[int, Branch]
+) -> tuple[dict[int, int], int]:
+    """The offsets of buffers, and the bytes in all. Branches of a section have no bytes in common: what lives within
+    one lies together, for as long as the section lasts, as does what one of them gives to others.
+    """
+    inner: dict[Branch, list[Lifetime]] = {branch: [] for it in order if len(it) > 1 for branch in it}
+    whole = {branch: (min(map(min, it)), max(map(max, it))) for it in order for branch in it}
+    outer: list[Lifetime] = []
+    for it in alive:
+        first, last = branch_of.get(it.first), branch_of.get(it.last)
+        if first is not None and first is last:
+            inner[first].append(it)
+            continue
+        begin = it.first if first is None else whole[first][0]
+        outer.append(Lifetime(it.tensor, it.size, begin, it.last if last is None else whole[last][1]))
+    plans = {branch: _plan(lives) for branch, lives in inner.items() if lives}
+    names = {branch: -1 - k for k, branch in enumerate(plans)}
+    outer += [Lifetime(names[branch], plan.total, *whole[branch]) for branch, plan in plans.items()]
+    plan = _plan(outer)
+    where = {it.tensor: it.offset for it in plan.allocations}
+    for branch, within in plans.items():
+        where |= {it.tensor: where[names[branch]] + it.offset for it in within.allocations}
+    return where, plan.total
+
+
+def _plan(alive: Sequence[Lifetime]) -> AllocationPlan:
+    plan = placed(alive)
+    if not isinstance(plan, AllocationPlan):
+        raise InternalError("an arena without a limit was refused")
+    return plan
+
+
+def _share(record: Recorder, last: list[int], same: list[int], branch_of: Mapping[int, Branch]) -> None:
+    """Lets outputs of kernels that work in place have the buffer of an input that ends there, and is read by no branch
+    beside."""
     steps, end = record.compiled.steps, len(record.compiled.steps)
     exact: dict[int, Request] = {}
     for number, step in enumerate(steps):
@@ -163,7 +204,8 @@ def _share(record: Recorder, last: list[int], same: list[int]) -> None:
                     buffer = same[there.buffer]
                     others = (s for s in step.reads if s != slot)
                     beside = any(same[b] == buffer for s in others for b in record.owners.get(s, ()))
-                    if last[buffer] == number and buffer not in taken and not beside:
+                    near = branch_of.get(record.born[buffer]) is branch_of.get(number) or number not in branch_of
+                    if last[buffer] == number and buffer not in taken and not beside and near:
                         same[request.buffer] = buffer
                         last[buffer] = last[request.buffer]
                         taken.add(buffer)
@@ -176,14 +218,19 @@ def _share(record: Recorder, last: list[int], same: list[int]) -> None:
 # ---- Running ----------------------------------------------------------------------------------
 
 
+Views = tuple[tuple[Shape, DType, Array | None], ...]
+
+
 class Given:
-    """Gives a step the memory that was planned for it."""
+    """Gives a step the memory that was planned for it. ready: what it does for these inputs, once that is known."""
 
-    __slots__ = ("next", "views")
+    __slots__ = ("inputs", "next", "ready", "views")
 
-    def __init__(self) -> None:
-        self.views: tuple[tuple[Shape, DType, Array | None], ...] = ()
+    def __init__(self, views: Views) -> None:
+        self.views = views
         self.next = 0
+        self.inputs: Sequence[Value | None] = ()
+        self.ready: Ready | None = None
 
     def __call__(self, shape: Shape, dtype: DType) -> Array:
         """The next memory of the step; new memory for what was not planned."""
@@ -225,20 +272,20 @@ _UNSHARED: Final[list[Array]] = [np.empty(0, np.uint8)]
 
 
 class Arena:
-    """The bytes of a plan, for one run at a time. views: for each step; expected: the arrays that outputs should be."""
+    """The bytes of a plan, for one run at a time. given: what each step gets; expected: the arrays that its outputs
+    should be."""
 
-    __slots__ = ("_buffers", "_leaving", "expected", "given", "plan", "views")
+    __slots__ = ("_buffers", "_leaving", "expected", "given", "plan")
 
     def __init__(self, plan: ArenaPlan) -> None:
         self.plan = plan
         memory = mmap(-1, plan.total, access=ACCESS_COPY) if plan.total else None  # not shared with forks
         self._buffers: dict[int, int] = {}
-        self.views = [tuple(self._view(request, memory) for request in row) for row in plan.requests]
+        self.given = [Given(tuple(self._view(request, memory) for request in row)) for row in plan.requests]
         self.expected = [
-            tuple(None if k is None else row[k][2] for k in whole)
-            for row, whole in zip(self.views, plan.whole, strict=True)
+            tuple(None if k is None else it.views[k][2] for k in whole)
+            for it, whole in zip(self.given, plan.whole, strict=True)
         ]
-        self.given = Given()
         self._leaving = [
             Leaving(step, number, request, [])
             for step, row in enumerate(plan.requests)
@@ -253,14 +300,14 @@ class Arena:
 
     def end(self) -> None:
         """A run has ended: what the caller gets is his alone."""
-        self.given.views = ()
         for it in self._leaving:
             self._show(it, None)
 
     def _show(self, it: Leaving, view: Array | None) -> None:
-        row = list(self.views[it.step])
+        given = self.given[it.step]
+        row = list(given.views)
         row[it.number] = (it.request.shape, it.request.dtype, view)
-        self.views[it.step] = tuple(row)
+        given.views = tuple(row)
         self.expected[it.step] = tuple(None if k is None else row[k][2] for k in self.plan.whole[it.step])
 
     def _view(self, request: Request, memory: mmap | None) -> tuple[Shape, DType, Array | None]:
@@ -270,6 +317,10 @@ class Arena:
         view: Array = np.ndarray(request.shape, request.dtype, memory, self.plan.offsets[request.buffer])
         self._buffers[id(view)] = request.buffer
         return request.shape, request.dtype, view
+
+    def lasts(self, value: Value | None) -> bool:
+        """True where a value lies in the arena."""
+        return isinstance(value, np.ndarray) and id(root(value)) in self._buffers
 
     def settled(self, value: Value | None, allowed: frozenset[int]) -> Value | None:
         """The value, copied where it lies in a buffer that is planned for others."""

@@ -49,7 +49,8 @@ class Step:
     """One computation. reads, writes: slots by position. dying: slots that no later step reads.
 
     memory: where a provider has its own; None for the session's. where: what messages call it; schema: of a single
-    node, against which the types of its inputs are checked when a run is recorded.
+    node, against which the types of its inputs are checked when a run is recorded. beside: other steps may run at the
+    same time.
     """
 
     compute: Compute
@@ -60,6 +61,7 @@ class Step:
     in_place: bool = False
     memory: Allocate | None = None
     schema: Schema | None = None
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,7 @@ class Piece:
     in_place: bool = False
     memory: Allocate | None = None
     schema: Schema | None = None
+    beside: bool = False
 
 
 def linked(
@@ -132,5 +135,6 @@ def linked(
     for number, (piece, (reads, writes)) in enumerate(zip(pieces, rows, strict=True)):
         touched = dict.fromkeys((*reads, *writes))
         dying = tuple(it for it in touched if last[it] in (number, -1) and it not in lasting)
-        steps.append(Step(piece.compute, reads, writes, dying, piece.where, piece.in_place, piece.memory, piece.schema))
+        kept = (piece.where, piece.in_place, piece.memory, piece.schema, piece.beside)
+        steps.append(Step(piece.compute, reads, writes, dying, *kept))
     return Compiled(tuple(steps), tuple(start), entering, leaving, tuple(last))

@@ -12,13 +12,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, Literal
 
 import numpy as np
 
 from .kernel import Allocate, Array
+from .repeating import Call, Phase
 from .windows import Placed, Sizes, part
-from .workers import alone, byte_parts, cuts, product_parts, shared, shared_products
+from .workers import byte_parts, cuts, product_parts
 
 
 def phased(placed: Placed, split: Sizes) -> Sizes:
@@ -26,15 +28,14 @@ def phased(placed: Placed, split: Sizes) -> Sizes:
     return (*split, *(-(-p // s) for p, s in zip(placed.padded, split, strict=True)))
 
 
-def fill(columns: Array, x: Array, placed: Placed, split: Sizes) -> None:
-    """Writes the padded data, each spatial axis split by position modulo `split`; what lies beyond them is 0.
+def fill(columns: Array, x: Array, placed: Placed, split: Sizes) -> list[Call]:
+    """Write the padded data, each spatial axis split by position modulo `split`; what lies beyond them is 0.
 
     The shapes: channels..., then those of the data, and of `phased`.
     """
     r = len(split)
     exact = all(p == d and p % s == 0 for p, d, s in zip(placed.padded, placed.data, split, strict=True))
-    if not exact:
-        columns[...] = 0
+    calls: list[Call] = [] if exact else [partial(columns.fill, 0)]
     for phase in np.ndindex(*split):
         source: list[slice] = []
         target: list[slice] = []
@@ -44,15 +45,22 @@ def fill(columns: Array, x: Array, placed: Placed, split: Sizes) -> None:
             count = max(0, -(-(placed.data[k] - first) // split[k]))
             source.append(slice(first, None, split[k]))
             target.append(slice(start, start + count))
-        part(columns, (*phase, *target))[...] = part(x, source)
+        calls.append(partial(np.copyto, part(columns, (*phase, *target)), part(x, source)))
+    return calls
 
 
 Way = Literal["directly", "channels", "taps", "rows", "columns"]
-Finish = Callable[[int, slice, slice], None]
-"""Is called with a part of the result when it has been written: an image, kernels, positions in row-major order."""
-Correlate = Callable[[Array, Array, Array, Allocate, "Finish | None"], None]
-"""Writes the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
-contiguous. The last argument: called once for each part of the result."""
+Finish = Callable[[int, slice, slice], list[Call]]
+"""What is done with a part of the result when it has been written: an image, kernels, positions in row-major order."""
+Correlate = Callable[[Array, Array, Array, Allocate, Finish], list[Phase]]
+"""Write the correlation of data with kernels (`laid`) to the third array. All have one type, float or double, and are
+contiguous. The last argument: asked once for each part of the result."""
+
+
+def nothing_more(_image: int, _kernels: slice, _places: slice) -> list[Call]:
+    """A `Finish` for a result that is left as it is."""
+    return []
+
 
 TAPS_ELEMENTS: Final = 4 << 20
 """Products of all positions of the kernel are kept up to so many elements."""
@@ -155,21 +163,22 @@ def _places(how: Correlation, rows: slice) -> slice:
     return slice(rows.start * rest, rows.stop * rest)
 
 
-def _lay(goal: Array, x: Array, placed: Placed, starts: Sizes) -> None:
-    """Writes a part of the padded data: channels, then spatial axes that begin at these positions."""
+def _lay(goal: Array, x: Array, placed: Placed, starts: Sizes) -> list[Call]:
+    """Write a part of the padded data: channels, then spatial axes that begin at these positions."""
     source: list[slice] = []
     target: list[slice] = []
+    calls: list[Call] = []
     for axis, (start, before, size) in enumerate(zip(starts, placed.before, placed.data, strict=True)):
         at, count = start - before, goal.shape[axis + 1]
         low = min(max(0, -at), count)
         high = max(low, min(count, size - at))
         if low:
-            goal[(slice(None), *target, slice(0, low))] = 0
+            calls.append(partial(goal[(slice(None), *target, slice(0, low))].fill, 0))
         if high < count:
-            goal[(slice(None), *target, slice(high, None))] = 0
+            calls.append(partial(goal[(slice(None), *target, slice(high, None))].fill, 0))
         target.append(slice(low, high))
         source.append(slice(low + at, high + at))
-    part(goal, target)[...] = part(x, source)
+    return [*calls, partial(np.copyto, part(goal, target), part(x, source))]
 
 
 # ---- Kernels that read one channel each: shifts of the flat padded data ---------------------------
@@ -198,36 +207,37 @@ def _by_channels(how: Correlation, itemsize: int) -> Correlate:
     places = [_shift(offset, placed, s, pitch) for offset in np.ndindex(*placed.kernel)]
     blocks = -(-how.channels // block)
     split, everything = math.prod(s), slice(0, how.positions)
-    run = shared if parts > 1 else alone
 
-    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish) -> list[Phase]:
         padded = allocate((parts, block, math.prod(shape)), x.dtype)
         columns = allocate((parts, block, taps, length), x.dtype)
         sums = allocate((parts, block, each, whole), x.dtype)
         weights = kernels.reshape(how.channels, each, taps)
         target = out.reshape(how.images, how.channels, each, *placed.count)
 
-        def work(number: int, worker: int) -> None:
+        def calls(number: int, worker: int) -> list[Call]:
             image, first = number // blocks, number % blocks * block
             count = min(block, how.channels - first)
             source = padded[worker, :count]
-            fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
+            made = fill(source.reshape(count, *shape), x[image, first : first + count], placed, s)
             data = source.reshape(count, split, -1)
             gathered, summed = columns[worker, :count], sums[worker, :count]
             if split == 1:
                 strides = (source.strides[0], *steps, itemsize)
-                gathered.reshape(count, *placed.kernel, length)[...] = np.ndarray(
-                    (count, *placed.kernel, length), x.dtype, source, 0, strides
-                )
+                under: Array = np.ndarray((count, *placed.kernel, length), x.dtype, source, 0, strides)
+                made.append(partial(np.copyto, gathered.reshape(count, *placed.kernel, length), under))
             else:
                 for tap, (phase, shift) in enumerate(places):
-                    gathered[:, tap] = data[:, phase, shift : shift + length]
-            np.matmul(weights[first : first + count], gathered, out=summed[:, :, :length])
-            target[image, first : first + count] = part(summed.reshape(count, each, placed.count[0], *sizes[1:]), shown)
-            if finish is not None:
-                finish(image, slice(first * each, (first + count) * each), everything)
+                    made.append(partial(np.copyto, gathered[:, tap], data[:, phase, shift : shift + length]))
+            result = part(summed.reshape(count, each, placed.count[0], *sizes[1:]), shown)
+            return [
+                *made,
+                partial(np.matmul, weights[first : first + count], gathered, out=summed[:, :, :length]),
+                partial(np.copyto, target[image, first : first + count], result),
+                *finish(image, slice(first * each, (first + count) * each), everything),
+            ]
 
-        run(how.images * blocks, work)
+        return [Phase(how.images * blocks, calls, parts)]
 
     return correlate
 
@@ -262,27 +272,30 @@ def _by_taps(how: Correlation, itemsize: int) -> Correlate:
     short = sum((o - 1) * p for o, p in zip(placed.count[1:], pitch[1:], strict=True)) + 1
     corner = (0,) * (len(placed.data) - 1)
 
-    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish) -> list[Phase]:
         source = allocate((workers, how.channels, (rows + reach) * rest), x.dtype)
         products = allocate((workers, how.taps, how.kernels, (rows + reach) * rest), x.dtype)
         sums = allocate((workers, how.kernels, rows * rest), x.dtype)
 
-        def work(number: int, worker: int) -> None:
+        def calls(number: int, worker: int) -> list[Call]:
             image, (_, tile) = number // len(tiles), tiles[number % len(tiles)]
             count = tile.stop - tile.start
             size, length = (count + reach) * rest, (count - 1) * rest + short
             data, terms, total = source[worker, :, :size], products[worker, :, :, :size], sums[worker, :, :length]
-            _lay(data.reshape(how.channels, count + reach, *placed.padded[1:]), x[image], placed, (tile.start, *corner))
-            np.matmul(kernels, data, out=terms.reshape(-1, size))
-            np.add(terms[0, :, first : first + length], terms[1, :, second : second + length], out=total)
-            for tap, offset in enumerate(others, 2):
-                np.add(total, terms[tap, :, offset : offset + length], out=total)
+            padded = data.reshape(how.channels, count + reach, *placed.padded[1:])
+            left, right = terms[0, :, first : first + length], terms[1, :, second : second + length]
+            shifted = (terms[tap, :, offset : offset + length] for tap, offset in enumerate(others, 2))
             summed = sums[worker, :, : count * rest].reshape(how.kernels, count, *placed.padded[1:])
-            out[image, :, tile] = part(summed, shown)
-            if finish is not None:
-                finish(image, slice(0, how.kernels), _places(how, tile))
+            return [
+                *_lay(padded, x[image], placed, (tile.start, *corner)),
+                partial(np.matmul, kernels, data, out=terms.reshape(-1, size)),
+                partial(np.add, left, right, out=total),
+                *(partial(np.add, total, it, out=total) for it in shifted),
+                partial(np.copyto, out[image, :, tile], part(summed, shown)),
+                *finish(image, slice(0, how.kernels), _places(how, tile)),
+            ]
 
-        shared_products(how.images * len(tiles), work, workers)
+        return [Phase(how.images * len(tiles), calls, workers, True)]
 
     return correlate
 
@@ -307,28 +320,29 @@ def _by_rows_of_kernels(how: Correlation, itemsize: int) -> Correlate:
     inner = placed.dilations[1:]
     starts = [tuple(k * t for k, t in zip(tap, inner, strict=True)) for tap in np.ndindex(*placed.kernel[1:])]
 
-    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish) -> list[Phase]:
         columns = allocate((workers, terms, (rows + reach) * rest), x.dtype)
         memory = allocate((workers, how.kernels, rows * rest), x.dtype)
         target = out.reshape(how.images, how.kernels, how.positions)
 
-        def work(number: int, worker: int) -> None:
+        def calls(number: int, worker: int) -> list[Call]:
             image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
             count, at = tile.stop - tile.start, _places(how, tile)
             flat = columns[worker]
             gathered = flat.reshape(len(starts), how.channels, rows + reach, *placed.count[1:])[:, :, : count + reach]
+            made: list[Call] = []
             for goal, start in zip(gathered, starts, strict=True):
-                _lay(goal, x[image], placed, (tile.start, *start))
+                made += _lay(goal, x[image], placed, (tile.start, *start))
             goal, more = target[image, some, at], memory[worker, some, : count * rest]
             for k, matrix in enumerate(kernels[:, some]):
                 shift = k * step * rest
-                np.matmul(matrix, flat[:, shift : shift + count * rest], out=more if k else goal)
+                data = flat[:, shift : shift + count * rest]
+                made.append(partial(np.matmul, matrix, data, out=more if k else goal))
                 if k:
-                    np.add(goal, more, out=goal)
-            if finish is not None:
-                finish(image, some, at)
+                    made.append(partial(np.add, goal, more, out=goal))
+            return [*made, *finish(image, some, at)]
 
-        shared_products(how.images * len(tiles), work, workers)
+        return [Phase(how.images * len(tiles), calls, workers, True)]
 
     return correlate
 
@@ -352,32 +366,38 @@ def _by_columns(how: Correlation, itemsize: int) -> Correlate:
     workers, tiles, rows = _tiles(how, _rows(how, itemsize), True)
     whole = how.channels, *placed.kernel
 
-    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish | None) -> None:
+    def correlate(x: Array, kernels: Array, out: Array, allocate: Allocate, finish: Finish) -> list[Phase]:
+        phases: list[Phase] = []
         if copies:
             source = allocate((*x.shape[:2], *shape), x.dtype)
-            shared(len(pieces), lambda k, _: fill(source[:, pieces[k]], x[:, pieces[k]], placed, split))
+            phases.append(Phase(len(pieces), lambda k, _: fill(source[:, pieces[k]], x[:, pieces[k]], placed, split)))
         else:
             source = x.reshape(*x.shape[:2], *split, *x.shape[2:])
         matrices = kernels.reshape(how.group, how.each, how.read * how.taps)
         memory = allocate((workers, rows * depth), x.dtype)
         target = out.reshape(how.images, how.group, how.each, how.positions)
 
-        def work(number: int, worker: int) -> None:
+        def calls(number: int, worker: int) -> list[Call]:
             image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
             count, at = tile.stop - tile.start, _places(how, tile)
             columns = memory[worker, : count * depth].reshape(*whole, count, *placed.count[1:])
-            _gather(columns, source[image], how, split[-1], tile.start)
             data = columns.reshape(how.group, how.read * how.taps, -1)
-            if how.group == 1:
-                np.matmul(matrices[0, some], data[0], out=target[image, 0, some, at])
-            else:
-                np.matmul(matrices, data, out=target[image, :, :, at])
-            if finish is not None:
-                finish(image, some, at)
+            return [
+                *_gather(columns, source[image], how, split[-1], tile.start),
+                _multiply(matrices, some, data, target[image], at),
+                *finish(image, some, at),
+            ]
 
-        shared_products(how.images * len(tiles), work, workers)
+        return [*phases, Phase(how.images * len(tiles), calls, workers, True)]
 
     return correlate
+
+
+def _multiply(matrices: Array, some: slice, data: Array, target: Array, at: slice) -> Call:
+    """Write the products of all groups, or of some kernels of the only one, to these positions."""
+    if len(matrices) == 1:
+        return partial(np.matmul, matrices[0, some], data[0], out=target[0, some, at])
+    return partial(np.matmul, matrices, data, out=target[:, :, at])
 
 
 def _rows(how: Correlation, itemsize: int) -> int:
@@ -389,15 +409,13 @@ def _rows(how: Correlation, itemsize: int) -> int:
     return max(1, COLUMN_BYTES // row, wide)
 
 
-def _gather(columns: Array, source: Array, how: Correlation, split: int, first: int) -> None:
-    """Copies the elements of an image under the kernel, at output rows from the first on."""
+def _gather(columns: Array, source: Array, how: Correlation, split: int, first: int) -> list[Call]:
+    """Copy the elements of an image under the kernel, at output rows from the first on."""
     r = len(how.placed.data)
     if split == 1:
-        columns[...] = _under(source, how.placed, split, None, first, columns.shape)
-        return
-    for last in range(how.placed.kernel[-1]):
-        under = _under(source, how.placed, split, last, first, columns.shape)
-        part(columns, (last, *(slice(None),) * r))[...] = under
+        return [partial(np.copyto, columns, _under(source, how.placed, split, None, first, columns.shape))]
+    under = (_under(source, how.placed, split, k, first, columns.shape) for k in range(how.placed.kernel[-1]))
+    return [partial(np.copyto, part(columns, (k, *(slice(None),) * r)), it) for k, it in enumerate(under)]
 
 
 def _under(source: Array, placed: Placed, split: int, last: int | None, first: int, shape: Sizes) -> Array:
@@ -442,11 +460,13 @@ def prepared(how: Correlation, itemsize: int) -> Correlate:
 
 
 def _zeros(how: Correlation) -> Correlate:
-    def correlate(_x: Array, _kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
-        out[...] = 0
-        for image in range(how.images if finish is not None and out.size else 0):
-            if finish is not None:
-                finish(image, slice(0, how.kernels), slice(0, how.positions))
+    def correlate(_x: Array, _kernels: Array, out: Array, _allocate: Allocate, finish: Finish) -> list[Phase]:
+        def calls(_number: int, _worker: int) -> list[Call]:
+            images = range(how.images if out.size else 0)
+            more = (finish(image, slice(0, how.kernels), slice(0, how.positions)) for image in images)
+            return [partial(out.fill, 0), *(call for it in more for call in it)]
+
+        return [Phase(1, calls)]
 
     return correlate
 
@@ -460,21 +480,16 @@ def directly(how: Correlation, itemsize: int) -> Correlate:
     rest = math.prod(how.placed.count[1:])
     workers, tiles, _ = _tiles(how, max(1, DIRECT_BYTES // (how.kernels * rest * itemsize), -(-_NARROW // rest)), True)
 
-    def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish | None) -> None:
+    def correlate(x: Array, kernels: Array, out: Array, _allocate: Allocate, finish: Finish) -> list[Phase]:
         matrices = kernels.reshape(how.group, how.each, how.read)
         data = x.reshape(how.images, how.group, how.read, how.positions)
         target = out.reshape(how.images, how.group, how.each, how.positions)
 
-        def work(number: int, _worker: int) -> None:
+        def calls(number: int, _worker: int) -> list[Call]:
             image, (some, tile) = number // len(tiles), tiles[number % len(tiles)]
             at = _places(how, tile)
-            if how.group == 1:
-                np.matmul(matrices[0, some], data[image, 0, :, at], out=target[image, 0, some, at])
-            else:
-                np.matmul(matrices, data[image, :, :, at], out=target[image, :, :, at])
-            if finish is not None:
-                finish(image, some, at)
+            return [_multiply(matrices, some, data[image, :, :, at], target[image], at), *finish(image, some, at)]
 
-        shared_products(how.images * len(tiles), work, workers)
+        return [Phase(how.images * len(tiles), calls, workers, True)]
 
     return correlate

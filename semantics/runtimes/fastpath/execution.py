@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
 import numpy as np
 from sonnx.spec.terminal import one_line
@@ -10,10 +11,13 @@ from sonnx.spec.terminal import one_line
 from ...errors import InternalError, ModelError, Unsupported
 from ...model.values import Map, Optional, Value
 from ...model.values import Sequence as Items
-from .arena import Arena, Recorder
+from .arena import Arena, Given, Recorder
+from .branches import Branch
 from .compiled import UNUSED, Compiled, Step
 from .kernel import KernelError
+from .repeating import Repeatable, run
 from .sites import check_types
+from .workers import shared
 
 
 class RunError(KernelError):
@@ -64,21 +68,54 @@ def run_recorded(compiled: Compiled, slots: Slots) -> Recorder:
 
 
 def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
-    """As `run_plainly`, in the memory of an arena."""
-    given, settled = arena.given, arena.settled
-    for step, views, expected, allowed in zip(
-        compiled.steps, arena.views, arena.expected, arena.plan.allowed, strict=True
-    ):
-        given.views = views
-        given.next = 0
+    """As `run_plainly`, in the memory of an arena; branches at the same time."""
+    for section in arena.plan.sections:
+        if len(section) == 1:
+            _run_branch(compiled, slots, arena, section[0], True)
+            continue
+        shared(len(section), lambda k, _, it=section: _run_branch(compiled, slots, arena, it[k], False))
+        for branch in section:
+            for number in branch:
+                for slot in compiled.steps[number].dying:
+                    slots[slot] = None
+
+
+def _run_branch(compiled: Compiled, slots: Slots, arena: Arena, numbers: Branch, dropping: bool) -> None:
+    """Runs steps one after the other. dropping: slots that nobody reads any more are emptied."""
+    steps, settled, allowed = compiled.steps, arena.settled, arena.plan.allowed
+    for number in numbers:
+        step, given = steps[number], arena.given[number]
+        inputs = [slots[it] for it in step.reads]
         try:
-            results = step.compute([slots[it] for it in step.reads], step.memory or given)
+            if given.ready is not None and all(map(is_, inputs, given.inputs)):
+                run(given.ready)
+                results = given.ready.outputs
+            elif isinstance(step.compute, Repeatable) and step.memory is None:
+                results = _made_ready(compiled, step, step.compute, inputs, arena, given)
+            else:
+                given.next = 0
+                results = step.compute(inputs, step.memory or given)
         except Exception as error:
             raise failure(step.where, error) from error
-        for slot, value, whole, may in zip(step.writes, results, expected, allowed, strict=False):
+        for slot, value, whole, may in zip(step.writes, results, arena.expected[number], allowed[number], strict=False):
             slots[slot] = value if value is whole else settled(value, may)
-        for slot in step.dying:
-            slots[slot] = None
+        if dropping:
+            for slot in step.dying:
+                slots[slot] = None
+
+
+def _made_ready(
+    compiled: Compiled, step: Step, compute: Repeatable, inputs: list[Value | None], arena: Arena, given: Given
+) -> Sequence[Value | None]:
+    """The outputs of a step, which is repeated as it is where all that it reads and writes lies where it will be."""
+    given.next = 0
+    ready = compute.ready(inputs, given)
+    run(ready)
+    kept = zip(inputs, step.reads, strict=True)
+    fixed = all(view is not None for _, _, view in given.views) and given.next == len(given.views)
+    if ready.again and fixed and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in kept):
+        given.ready, given.inputs = ready, inputs
+    return ready.outputs
 
 
 def _check_outputs(step: Step, results: Sequence[Value | None]) -> None:

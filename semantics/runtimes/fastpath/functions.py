@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Any, Final
 
 import ml_dtypes
@@ -278,22 +278,17 @@ _MANY: Final = 1 << 15
 _ZEROS: Final = {kind: np.zeros(_MANY, kind) for kind in (SINGLE, DOUBLE)}
 
 
-def rectify(x: Array, _same: Array, out: Array) -> None:
-    """at_least(x, 0, out) for floats and doubles, without its questions where the data lie together."""
+def rectifying(x: Array, out: Array) -> list[Callable[[], object]]:
+    """at_least(x, 0, out) for floats and doubles as calls, without its questions where the data lie together."""
     zeros = _ZEROS[x.dtype]
     order = _order(np.maximum, x.dtype, True)
     if order < 0 or not (out.flags.c_contiguous and x.flags.c_contiguous):
-        at_least(x, zeros[0, ...], out)
-        return
-    size = x.size
-    flat, into = x.reshape(size), out.reshape(size)
-    for start in range(0, size, _MANY):
-        data, goal = flat[start : start + _MANY], into[start : start + _MANY]
-        beside = zeros[: data.size]
-        if order:
-            np.maximum(beside, data, out=goal)
-        else:
-            np.maximum(data, beside, out=goal)
+        return [partial(at_least, x, zeros[0, ...], out)]
+    flat, into = x.reshape(-1), out.reshape(-1)
+    parts = ((flat[k : k + _MANY], into[k : k + _MANY]) for k in range(0, x.size, _MANY))
+    return [
+        partial(np.maximum, *(zeros[: a.size], a) if order else (a, zeros[: a.size]), out=goal) for a, goal in parts
+    ]
 
 
 # ---- choice -----------------------------------------------------------------------------------

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -16,15 +17,16 @@ from ...model.values import Value
 from . import provider
 from .correlation import Finish
 from .execution import failure
-from .functions import DOUBLE, SINGLE, DType, rectify, scalar
-from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
+from .functions import DOUBLE, SINGLE, DType, rectifying, scalar
+from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Site
 from .kernels.convolution import Convolve, convolution
 from .partition import kernel_name
 from .reading import number
 from .registry import numpy_kernels
+from .repeating import Call, Phase, Ready, Repeatable
 from .sites import check_types, prepared, site_of
 from .windows import Sizes
-from .workers import alone, byte_parts, cuts, shared
+from .workers import byte_parts, cuts
 
 Operand = TensorId | Array | None
 """A tensor that is there when a chain runs, a known value, or the data that flow along the chain."""
@@ -61,9 +63,9 @@ class Link:
 
 
 class Operation(NamedTuple):
-    """A function of two operands that writes its third argument."""
+    """A function of two operands; None for Relu of the data."""
 
-    function: Callable[[Array, Array, Array], object]
+    function: np.ufunc | None
     left: Operand
     right: Operand
 
@@ -100,7 +102,7 @@ def operations(links: Sequence[Link]) -> tuple[Operation, ...]:
     made: list[Operation] = []
     for link in links:
         if link.op_type == "Relu":
-            made.append(Operation(rectify, None, None))
+            made.append(Operation(None, None, None))
         elif link.op_type == "BatchNormalization":
             operands = (_column(it) for it in link.operands[1:])
             functions = (np.subtract, np.divide, np.multiply, np.add)
@@ -118,21 +120,23 @@ def _column(operand: Operand) -> Operand:
     return operand
 
 
-def apply(
+def applying(
     steps: Sequence[Operation], given: Mapping[TensorId, Array], at: tuple[int, slice, slice], data: Array, goal: Array
-) -> None:
-    """Computes the second block from the first; they may be the same memory.
+) -> list[Call]:
+    """Compute the second block from the first; they may be the same memory.
 
     steps: for the channels of the block. given: the tensors that are there, with the axes images, channels, positions.
     at: where the block lies in them.
     """
-    for function, left, right in steps:
-        function(
-            data if left is None else given[left][at] if isinstance(left, int) else left,
-            data if right is None else given[right][at] if isinstance(right, int) else right,
-            goal,
-        )
+    calls: list[Call] = []
+    for function, *operands in steps:
+        if function is None:
+            calls += rectifying(data, goal)
+        else:
+            both = (data if it is None else given[it][at] if isinstance(it, int) else it for it in operands)
+            calls.append(partial(function, *both, out=goal))
         data = goal
+    return calls
 
 
 def blocks(channels: slice, row_bytes: int, limit: int) -> Sequence[slice]:
@@ -262,17 +266,19 @@ def compiled(fused: provider.FusedNodeAndGraph, registry: provider.KernelRegistr
 
     known: dict[Key, Fitted | None] = {}
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         key = tuple([(it.shape, it.dtype) if isinstance(it, np.ndarray) else None for it in inputs])
         how = known[key] if key in known else fitted(chain, meta.inputs, inputs)
         if len(known) < _REMEMBERED:
             known[key] = how
         if how is None:
-            return (_one_by_one(chain, dict(zip(meta.inputs, inputs, strict=True)), allocate),)
-        return (_together(how, inputs, allocate),)
+            result = _one_by_one(chain, dict(zip(meta.inputs, inputs, strict=True)), allocate)
+            return Ready((result,), (), False)
+        return _together(how, inputs, allocate)
 
     # Where a link reads a tensor beside, the result must not lie in its memory: what comes before would overwrite it.
-    return provider.NodeComputeInfo(compute, chain.convolve is None and not any(link.read for link in chain.links))
+    in_place = chain.convolve is None and not any(link.read for link in chain.links)
+    return provider.NodeComputeInfo(Repeatable(ready), in_place)
 
 
 def chain_of(graph: provider.GraphViewer, registry: provider.KernelRegistry) -> Chain:
@@ -380,22 +386,23 @@ def fitted(chain: Chain, names: Sequence[TensorId], inputs: Inputs) -> Fitted | 
     return Fitted(chain.convolve, tuple(first), steps, tuple((t, numbers[t]) for t in chain.beside), {})
 
 
-def _together(how: Fitted, inputs: Inputs, allocate: Allocate) -> Array:
-    """The result of a chain."""
+def _together(how: Fitted, inputs: Inputs, allocate: Allocate) -> Ready:
+    """The nodes of a chain block by block."""
     x, *others = [_array(inputs[it]) if isinstance(it, int) else it for it in how.first if it is not None]
+    alike = all(it.flags.c_contiguous for it in inputs if isinstance(it, np.ndarray))
     if how.convolve is not None:
         b = others[1] if len(others) > 1 else None
-        return how.convolve.run(x, others[0], b, allocate, lambda out: _finishing(how, out, out, inputs))
+        made = how.convolve.ready(x, others[0], b, allocate, lambda out: _finishing(how, out, out, inputs))
+        return made._replace(again=made.again and alike)
     out = allocate(x.shape, x.dtype)
     finish = _finishing(how, x, out, inputs)
     pieces = cuts(x.shape[1], min(byte_parts(x[0].nbytes, BLOCK_BYTES, len(how.steps)), x.shape[1]))
     everything = slice(0, math.prod(x.shape[2:]))
 
-    def work(number: int, _worker: int) -> None:
-        finish(number // len(pieces), pieces[number % len(pieces)], everything)
+    def calls(number: int, _worker: int) -> list[Call]:
+        return finish(number // len(pieces), pieces[number % len(pieces)], everything)
 
-    shared(x.shape[0] * len(pieces), work)
-    return out
+    return Ready((out,), [Phase(x.shape[0] * len(pieces), calls)], alike)
 
 
 def _array(value: Value | None) -> Array:
@@ -411,19 +418,12 @@ def _finishing(how: Fitted, x: Array, out: Array, inputs: Inputs) -> Finish:
     source = target if x is out else x.reshape(flat)
     given = {t: _array(inputs[position]).reshape(flat) for t, position in how.beside}
 
-    def finish(image: int, channels: slice, places: slice) -> None:
-        row = (places.stop - places.start) * out.itemsize
-        size = (channels.stop - channels.start) * row
-        if size <= BLOCK_BYTES or channels.stop == channels.start + 1:
-            at = (image, channels, places)
+    def finish(image: int, channels: slice, places: slice) -> list[Call]:
+        calls: list[Call] = []
+        for piece in blocks(channels, (places.stop - places.start) * out.itemsize, BLOCK_BYTES):
+            at = (image, piece, places)
             goal = target[at]
-            apply(how.steps_for(channels), given, at, goal if source is target else source[at], goal)
-            return
-        pieces = blocks(channels, row, BLOCK_BYTES)
-
-        def work(number: int, _worker: int) -> None:
-            finish(image, pieces[number], places)
-
-        (shared if byte_parts(size) > 1 else alone)(len(pieces), work)
+            calls += applying(how.steps_for(piece), given, at, goal if source is target else source[at], goal)
+        return calls
 
     return finish

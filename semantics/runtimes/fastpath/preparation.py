@@ -163,12 +163,14 @@ def _locked(array: Array) -> Array:
 
 def _piece(work: Preparation, unit: Unit) -> Piece:
     program, provider = work.program, unit.provider
+    ours = provider.name == _FOLDING
     memory = asked(provider, "create_allocator", lambda: provider.create_allocator(MemoryInfo()))
     if unit.compiled is not None:
         ends = dict.fromkeys(program.model.nodes[n].path for n in (unit.nodes[0], unit.nodes[-1]))
         where = f"{' to '.join(ends)} ({unit.provider.name}, {unit.assignment.kernel})"
         info = unit.compiled
-        return Piece(_promised(program, unit, info.compute), unit.inputs, unit.outputs, where, info.in_place, memory)
+        compute = _promised(program, unit, info.compute)
+        return Piece(compute, unit.inputs, unit.outputs, where, info.in_place, memory, beside=ours)
     (n,) = unit.nodes
     node, where = program.model.nodes[n], _where(program, n, unit.provider)
     registry = unit.provider.get_kernel_registry()
@@ -190,7 +192,7 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
 
         compute = by_element(registry, node, site, uncovered)
     compute = admitting(schema, _promised(program, unit, compute))
-    return Piece(compute, node.inputs, node.outputs, where, kernel.in_place, memory, schema)
+    return Piece(compute, node.inputs, node.outputs, where, kernel.in_place, memory, schema, ours and not kernel.alone)
 
 
 def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:

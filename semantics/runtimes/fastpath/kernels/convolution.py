@@ -5,17 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
 from ....model.values import Value
-from ..correlation import Correlate, Correlation, Finish, laid, prepared
+from ..correlation import Correlate, Correlation, Finish, laid, nothing_more, prepared
 from ..functions import DOUBLE, INT32, SINGLE, DType, summing
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site
 from ..products import largest, widened
 from ..reading import integer, integers, optional, require, tensor
+from ..repeating import Call, Ready, Repeatable
 from ..scales import is_one
 from ..windows import Sizes, Window, checked, part, place, window_of
 
@@ -36,9 +37,9 @@ def beside(bias: Array, out: Array) -> Finish:
     target = out.reshape(*out.shape[:2], math.prod(out.shape[2:]))
     column = bias.reshape(-1, 1)
 
-    def finish(image: int, kernels: slice, places: slice) -> None:
+    def finish(image: int, kernels: slice, places: slice) -> list[Call]:
         part = target[image, kernels, places]
-        np.add(part, column[kernels], out=part)
+        return [partial(np.add, part, column[kernels], out=part)]
 
     return finish
 
@@ -51,11 +52,11 @@ def _known(constants: Sequence[Value | None], position: int) -> Array | None:
 
 class Convolve(NamedTuple):
     """The convolution of a node. shape: that of the result for data, kernels and bias of these shapes; raises
-    KernelError. run: convolves data with kernels and a bias; its last argument: what is done with the parts of the
+    KernelError. ready: to convolve data with kernels and a bias; its last argument: what is done with the parts of the
     result."""
 
     shape: Callable[[Sizes, Sizes, Sizes | None], Sizes]
-    run: Callable[[Array, Array, Array | None, Allocate, Callable[[Array], Finish] | None], Array]
+    ready: Callable[[Array, Array, Array | None, Allocate, Callable[[Array], Finish] | None], Ready]
 
 
 def convolution(site: Site) -> Convolve:
@@ -68,45 +69,47 @@ def convolution(site: Site) -> Convolve:
         how = correlation(window, group, x, w, b)
         return how, prepared(how, itemsize), None if kernels is None else laid(kernels, how)
 
-    def run(
+    def ready(
         x: Array, w: Array, b: Array | None, allocate: Allocate, finishing: Callable[[Array], Finish] | None
-    ) -> Array:
+    ) -> Ready:
         kind = summing(x.dtype)
         how, correlate, matrices = fitted(x.shape, w.shape, None if b is None else b.shape, kind.itemsize)
         out = allocate(how.shape, kind)
         if matrices is None:
             matrices = laid(widened(w, kind), how)
-        finish = None if finishing is None else finishing(out)
+        finish = nothing_more if finishing is None else finishing(out)
         if b is not None:
             finish = _both(beside(widened(b, kind) if known_bias is None else known_bias, out), finish)
-        correlate(np.ascontiguousarray(widened(x, kind)), matrices, out, allocate, finish)
-        return out
+        data = np.ascontiguousarray(widened(x, kind))
+        again = data is x and kernels is not None and (b is None or known_bias is not None or b.dtype == kind)
+        return Ready((out,), correlate(data, matrices, out, allocate, finish), again)
 
     def shape(x: Sizes, w: Sizes, b: Sizes | None) -> Sizes:
         return correlation(window, group, x, w, b).shape
 
-    return Convolve(shape, run)
+    return Convolve(shape, ready)
 
 
-def _both(first: Finish, second: Finish | None) -> Finish:
-    if second is None:
-        return first
-
-    def finish(image: int, kernels: slice, places: slice) -> None:
-        first(image, kernels, places)
-        second(image, kernels, places)
+def _both(first: Finish, second: Finish) -> Finish:
+    def finish(image: int, kernels: slice, places: slice) -> list[Call]:
+        return [*first(image, kernels, places), *second(image, kernels, places)]
 
     return finish
 
 
 def _conv(site: Site) -> Compute:
-    run = convolution(site).run
+    convolve = convolution(site).ready
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         x, w, b = tensor(inputs, 0), tensor(inputs, 1), optional(inputs, 2)
-        return (widened(run(x, w, b, allocate, None), x.dtype),)
+        outputs, phases, again = convolve(x, w, b, allocate, None)
+        if summing(x.dtype) == x.dtype:
+            return Ready(outputs, phases, again)
+        for phase in phases:
+            phase.run()
+        return Ready(tuple(it.astype(x.dtype) for it in outputs if isinstance(it, np.ndarray)), (), False)
 
-    return compute
+    return Repeatable(ready)
 
 
 # ---- integers ---------------------------------------------------------------------------------
@@ -138,9 +141,10 @@ def summed(x: Array, kernels: Array, bias: Array | None, how: Correlation, alloc
     if bias is not None:
         kind = DOUBLE
     out = allocate(how.shape, kind)
-    finish = None if bias is None else beside(bias.astype(kind), out)
+    finish = nothing_more if bias is None else beside(bias.astype(kind), out)
     data = np.ascontiguousarray(x.astype(kind))
-    prepared(how, kind.itemsize)(data, laid(kernels.astype(kind), how), out, allocate, finish)
+    for phase in prepared(how, kind.itemsize)(data, laid(kernels.astype(kind), how), out, allocate, finish):
+        phase.run()
     return out
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..functions import BFLOAT16, DOUBLE, HALF, SINGLE, DType, is_float, is_integer, narrow, scalar
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Outputs, Site
 from ..reading import integer, integers, number, numbers, optional, require, tensor, text, texts
+from ..repeating import Phase, Ready, Repeatable
 from .elementwise import broadcast
 from .shape import Shape, axes_of, axis_of, part, shown, vector
 
@@ -21,7 +23,7 @@ OBJECT: Final = np.dtype(np.object_)
 def _concat(site: Site) -> Compute:
     stated = integer(site, "axis")
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         parts = [tensor(inputs, position) for position in range(len(inputs))]
         require(bool(parts), "there is an input")
         first = parts[0].shape
@@ -32,10 +34,9 @@ def _concat(site: Site) -> Compute:
             same = x.shape[:axis] == before and x.shape[axis + 1 :] == behind
             require(same, "the inputs have the same size along each other axis")
         out = allocate((*before, sum(x.shape[axis] for x in parts), *behind), parts[0].dtype)
-        np.concatenate(parts, axis, out=out)
-        return (out,)
+        return Ready((out,), [Phase(1, lambda _part, _worker: [partial(np.concatenate, parts, axis, out=out)])])
 
-    return compute
+    return Repeatable(ready)
 
 
 # ---- constants --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from typing import Final
 
 import numpy as np
@@ -15,8 +15,9 @@ import numpy as np
 from ..functions import integer_range, is_integer, narrow, summing
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import asked, integer, require, tensor
+from ..repeating import Call, Phase, Ready, Repeatable
 from ..windows import Placed, Sizes, Window, part, place, window_of
-from ..workers import byte_parts, cuts, shared
+from ..workers import byte_parts, cuts
 
 INT64 = np.dtype(np.int64)
 BLOCK_BYTES: Final = 1 << 20
@@ -66,27 +67,32 @@ def _require_data(placed: Placed) -> None:
         require(bool(met.all()), "each window meets the data")
 
 
-def _along(x: Array, placed: Placed, axis: int, combine: Callable[..., Array], empty: float, out: Array) -> None:
-    """Combines the elements of x under the window along one spatial axis; the others stay as they are."""
+def _along(x: Array, placed: Placed, axis: int, combine: Callable[..., Array], empty: float, out: Array) -> list[Call]:
+    """Combine the elements of x under the window along one spatial axis; the others stay as they are."""
     before, size = (slice(None),) * (axis + 1), placed.data[axis]
     ranges = [_valid(placed, axis, tap, placed.before[axis], size) for tap in range(placed.kernel[axis])]
     whole = next((tap for tap, span in enumerate(ranges) if span == (0, placed.count[axis])), None)
     order = [tap for tap, (low, high) in enumerate(ranges) if tap != whole and low < high]
     order.sort(key=lambda tap: ranges[tap][0] - ranges[tap][1])
-    if whole is None or not order:
-        out[...] = empty if whole is None else x[(*before, _source(placed, axis, whole, ranges[whole]))]
+    calls: list[Call] = []
+    if whole is None:
+        calls.append(partial(out.fill, empty))
+    elif not order:
+        calls.append(partial(np.copyto, out, x[(*before, _source(placed, axis, whole, ranges[whole]))]))
     else:
         tap, *order = order
         low, high = ranges[tap]
         for start, stop in ((0, low), (high, placed.count[axis])):
             if start < stop:
-                out[(*before, slice(start, stop))] = x[(*before, _source(placed, axis, whole, (start, stop)))]
+                edge = x[(*before, _source(placed, axis, whole, (start, stop)))]
+                calls.append(partial(np.copyto, out[(*before, slice(start, stop))], edge))
         operands = (x[(*before, _source(placed, axis, it, (low, high)))] for it in (whole, tap))
-        combine(*operands, out=out[(*before, slice(low, high))])
+        calls.append(partial(combine, *operands, out=out[(*before, slice(low, high))]))
     for tap in order:
         low, high = ranges[tap]
         goal = out[(*before, slice(low, high))]
-        combine(goal, x[(*before, _source(placed, axis, tap, (low, high)))], out=goal)
+        calls.append(partial(combine, goal, x[(*before, _source(placed, axis, tap, (low, high)))], out=goal))
+    return calls
 
 
 def _source(placed: Placed, axis: int, tap: int, span: tuple[int, int]) -> slice:
@@ -105,7 +111,7 @@ def inside(placed: Placed) -> tuple[int, int]:
     return (low, high) if usual else (0, 0)
 
 
-def _along_rows(x: Array, placed: Placed, combine: Callable[..., Array], memory: Array, out: Array) -> None:
+def _along_rows(x: Array, placed: Placed, combine: Callable[..., Array], memory: Array, out: Array) -> list[Call]:
     """As `_along`, for the last axis: rows are short, so the data are combined as if they were one row.
 
     What is combined across the ends of rows is not used; the positions at either end are computed apart.
@@ -115,23 +121,22 @@ def _along_rows(x: Array, placed: Placed, combine: Callable[..., Array], memory:
     length = flat.size - placed.extent[-1] + 1
     shifts = [tap * placed.dilations[-1] for tap in range(placed.kernel[-1])]
     goal = dense[:length]
-    combine(flat[:length], flat[shifts[1] : shifts[1] + length], out=goal)
-    for shift in shifts[2:]:
-        combine(goal, flat[shift : shift + length], out=goal)
-    out[..., low:high] = memory[..., _source(placed, -1, 0, (low, high))]
+    calls: list[Call] = [partial(combine, flat[:length], flat[shifts[1] : shifts[1] + length], out=goal)]
+    calls += [partial(combine, goal, flat[shift : shift + length], out=goal) for shift in shifts[2:]]
+    calls.append(partial(np.copyto, out[..., low:high], memory[..., _source(placed, -1, 0, (low, high))]))
     for at in (*range(low), *range(high, placed.count[-1])):
         first = at * placed.strides[-1] - placed.before[-1]
         columns = [x[..., first + shift] for shift in shifts if 0 <= first + shift < placed.data[-1]]
         edge = out[..., at]
-        edge[...] = columns[0]
-        for column in columns[1:]:
-            combine(edge, column, out=edge)
+        calls.append(partial(np.copyto, edge, columns[0]))
+        calls += [partial(combine, edge, column, out=edge) for column in columns[1:]]
+    return calls
 
 
 def _windowed(
     x: Array, placed: Placed, combine: Callable[..., Array], empty: float, allocate: Allocate, out: Array
-) -> None:
-    """Combines the elements of x under each position of the window, axis by axis; the last axis gives `out`."""
+) -> Phase:
+    """Combine the elements of x under each position of the window, axis by axis; the last axis gives `out`."""
     shape, targets = x.shape, []
     flat = inside(placed) != (0, 0) and x.size > 0
     last = len(placed.count) - 1
@@ -144,18 +149,19 @@ def _windowed(
     parts = byte_parts(x.nbytes, BLOCK_BYTES, 2 * len(targets))
     pieces = cuts(x.shape[1], min(x.shape[1], -(-parts // max(1, x.shape[0]))))
 
-    def work(number: int, _worker: int) -> None:
+    def calls(number: int, _worker: int) -> list[Call]:
         image, piece = number // len(pieces), pieces[number % len(pieces)]
-        data = x[image, piece]
+        data, made = x[image, piece], list[Call]()
         for axis, target in enumerate(targets):
             goal = target[image, piece]
             if memory is not None and axis == last:
-                _along_rows(data, placed, combine, memory[image, piece], goal)
+                made += _along_rows(data, placed, combine, memory[image, piece], goal)
             else:
-                _along(data, placed, axis, combine, empty, goal)
+                made += _along(data, placed, axis, combine, empty, goal)
             data = goal
+        return made
 
-    shared(x.shape[0] * len(pieces), work)
+    return Phase(x.shape[0] * len(pieces), calls)
 
 
 # ---- MaxPool ----------------------------------------------------------------------------------
@@ -191,19 +197,24 @@ def _max_pool(site: Site) -> Compute:
         _require_data(placed)
         return placed
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         x = tensor(inputs, 0)
         placed = fitted(x.shape)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         where = allocate(out.shape, INT64) if indices else None
-        if where is not None or _has_negative_zero(x):
-            _greatest_first(x, placed, order, out, where)
-        else:
-            _windowed(x, placed, np.maximum, _least(x), allocate, out)
-        values = None if not asked(site, 0) else out
-        return (values, where) if len(site.outputs) > 1 else (values,)
+        usual = _windowed(x, placed, np.maximum, _least(x), allocate, out) if where is None else None
 
-    return compute
+        def pool() -> None:
+            if usual is None or _has_negative_zero(x):
+                _greatest_first(x, placed, order, out, where)
+            else:
+                usual.run()
+
+        values = None if not asked(site, 0) else out
+        outputs = (values, where) if len(site.outputs) > 1 else (values,)
+        return Ready(outputs, [Phase(1, lambda _part, _worker: [pool])], x.flags.c_contiguous)
+
+    return Repeatable(ready)
 
 
 def _greatest_first(x: Array, placed: Placed, order: int, out: Array, where: Array | None) -> None:
@@ -253,19 +264,23 @@ def _average_pool(site: Site) -> Compute:
         zeros = np.where(padded, 0.0, NOTHING).astype(summing(dtype)) if padded.any() else None
         return placed, narrow(counts_at(placed, padding_counts), dtype), zeros
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         x = tensor(inputs, 0)
         placed, counts, zeros = fitted(x.shape, x.dtype)
         out = allocate((*x.shape[:2], *placed.count), x.dtype)
         kind = summing(x.dtype)
         sums = out if kind == x.dtype else allocate(out.shape, kind)
-        _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, NOTHING, allocate, sums)
-        if zeros is not None:
-            np.add(sums, zeros, out=sums)
-        np.divide(sums if sums is out else sums.astype(x.dtype), counts, out=out)
-        return (out,)
+        summed = _windowed(x.astype(kind) if kind != x.dtype else x, placed, np.add, NOTHING, allocate, sums)
 
-    return compute
+        def rest(_part: int, _worker: int) -> list[Call]:
+            calls: list[Call] = [] if zeros is None else [partial(np.add, sums, zeros, out=sums)]
+            if sums is not out:
+                calls.append(partial(np.copyto, out, sums, "unsafe"))
+            return [*calls, partial(np.divide, out, counts, out=out)]
+
+        return Ready((out,), [summed, Phase(1, rest)], kind == x.dtype and x.flags.c_contiguous)
+
+    return Repeatable(ready)
 
 
 def counts_at(placed: Placed, padding_counts: bool) -> Array:

@@ -408,7 +408,7 @@ def _rnn_step(act: Activation, r: Array) -> Step:
 
 
 KERNELS: Mapping[str, tuple[Kernel, ...]] = {
-    "LSTM": (Kernel(7, 22, _lstm),),
-    "GRU": (Kernel(7, 22, _gru),),
-    "RNN": (Kernel(7, 22, _rnn),),
+    "LSTM": (Kernel(7, 22, _lstm, alone=True),),
+    "GRU": (Kernel(7, 22, _gru, alone=True),),
+    "RNN": (Kernel(7, 22, _rnn, alone=True),),
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from types import EllipsisType
 from typing import Final
 
@@ -14,6 +14,7 @@ from ....model.values import Value
 from ..by_text import run_text
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import asked, integer, integers, optional, require, tensor, text
+from ..repeating import Phase, Ready, Repeatable, run
 
 Shape = tuple[int, ...]
 INT64: Final = np.dtype(np.int64)
@@ -31,12 +32,19 @@ def part(x: Array, slices: Sequence[slice]) -> Array:
     return x[index]
 
 
+def reshaping(x: Array, shape: Shape, allocate: Allocate) -> Ready:
+    """As `reshaped`, made ready."""
+    if x.flags.c_contiguous:
+        return Ready((shown(x.reshape(shape)),), ())
+    out = allocate(shape, x.dtype)
+    return Ready((out,), [Phase(1, lambda _part, _worker: [partial(np.copyto, out.reshape(x.shape), x)])])
+
+
 def reshaped(x: Array, shape: Shape, allocate: Allocate) -> Array:
     """The elements in another shape: a view, or a copy where they do not lie in row-major order."""
-    if x.flags.c_contiguous:
-        return shown(x.reshape(shape))
-    out = allocate(shape, x.dtype)
-    np.copyto(out.reshape(x.shape), x)
+    made = reshaping(x, shape, allocate)
+    run(made)
+    (out,) = made.outputs
     return out
 
 
@@ -104,6 +112,7 @@ def _dropout(site: Site, inputs: Inputs, allocate: Allocate) -> Outputs:
 def _reshape(site: Site) -> Compute:
     shape_of, literal = vector(site, 1), integer(site, "allowzero", 0)
     require(literal in (0, 1), "allowzero is 0 or 1")
+    known = site.constants[1] is not None
 
     @lru_cache(maxsize=8)
     def resolved(s: Shape, d: Shape) -> Shape:
@@ -122,11 +131,12 @@ def _reshape(site: Site) -> Compute:
         require(math.prod(sizes) == size, "the shapes have the same number of elements")
         return sizes
 
-    def compute(inputs: Inputs, allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         x, s = tensor(inputs, 0), shape_of(inputs)
-        return (reshaped(x, resolved(s or (), x.shape), allocate),)
+        made = reshaping(x, resolved(s or (), x.shape), allocate)
+        return made._replace(again=known)
 
-    return compute
+    return Repeatable(ready)
 
 
 def _flatten(site: Site) -> Compute:
@@ -184,14 +194,12 @@ def _unsqueeze(site: Site) -> Compute:
 def _transpose(site: Site) -> Compute:
     perm = integers(site, "perm")
 
-    def compute(inputs: Inputs, _allocate: Allocate) -> Outputs:
+    def ready(inputs: Inputs, _allocate: Allocate) -> Ready:
         x = tensor(inputs, 0)
-        if perm is None:
-            return (shown(x.transpose()),)
-        require(sorted(perm) == list(range(x.ndim)), "perm lists each axis once")
-        return (shown(x.transpose(perm)),)
+        require(perm is None or sorted(perm) == list(range(x.ndim)), "perm lists each axis once")
+        return Ready((shown(x.transpose(perm)),), ())
 
-    return compute
+    return Repeatable(ready)
 
 
 # ---- parts of the elements --------------------------------------------------------------------

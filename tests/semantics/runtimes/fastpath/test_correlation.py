@@ -9,7 +9,7 @@ import pytest
 from applications import Case
 from fastpath_cases import computed, disagreements, same, whole
 from sonnx.semantics.operators.application import Application
-from sonnx.semantics.runtimes.fastpath import correlation, workers
+from sonnx.semantics.runtimes.fastpath import correlation, repeating, workers
 from sonnx.semantics.runtimes.fastpath.correlation import Correlation, way_of
 from sonnx.semantics.runtimes.fastpath.kernels.convolution import KERNELS
 from sonnx.semantics.runtimes.fastpath.windows import Window, place
@@ -43,10 +43,10 @@ CASES = [
 ]
 
 
-def _in_turns(count: int, work: workers.Work, most: int = 3) -> None:
+def _in_turns(count: int, work: workers.Work, most: int | None) -> None:
     """As `shared`, each part by the next worker; the last parts first."""
     for part in reversed(range(count)):
-        work(part, part % min(most, count))
+        work(part, part % min(most or 3, count))
 
 
 @pytest.fixture(params=["alone", "in small parts", "by three threads", "by three workers in turns"])
@@ -61,9 +61,8 @@ def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> No
         for name, value in {"THREADS": 3, "_BYTES": 1, "_TERMS": 1}.items():
             monkeypatch.setattr(workers, name, value)
     if "in turns" in request.param:
-        for module in (workers, correlation):
-            monkeypatch.setattr(module, "shared", _in_turns)
-        monkeypatch.setattr(correlation, "shared_products", _in_turns)
+        for name in ("shared", "shared_products"):
+            monkeypatch.setattr(repeating, name, _in_turns)
 
 
 @pytest.mark.usefixtures("parts")
