@@ -9,11 +9,7 @@ import gc
 from pathlib import Path
 
 import pytest
-from forked import pytest_addoption, pytest_runtestloop
 from hypothesis import HealthCheck, settings
-
-__all__ = ["pytest_addoption", "pytest_runtestloop"]
-"""How tests run in several processes."""
 
 ROOT = Path(__file__).parent
 LONGEST = (

@@ -2,7 +2,7 @@
 
 Run it with the Python that sonnx is installed for. `--fast`: lint, and the tests that one runs between edits. Further
 arguments go to pytest. Types are checked beside the tests, and told behind them. Two processes test: each one more
-makes anew what tests share.
+reads all tests, and makes anew what tests share.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ FAST = (
 """One file or folder of each stage, without long proofs, sweeps and suites."""
 
 
-TESTS = ["pytest", "--processes", "2"]
+TESTS = ["pytest", "-n", "2", "--dist", "loadscope", "--no-loadscope-reorder"]
 """The tests of a file run in one process, and share what they have made; in the order of conftest.py."""
 
 
