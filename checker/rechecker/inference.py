@@ -29,7 +29,8 @@ from .valuetypes import CODES, Type, completed, of_stored, read, told, write
 IR_VERSION = 10
 MOST = 4096
 """Constants with more elements go in as types."""
-TIMEOUT = 60.0
+TIMEOUT, PER_NODE = 60.0, 60.0 / 200_000
+"""Seconds: for any model, and, where that is more, for each node."""
 MEMORY, MEMORY_PER_BYTE = 1 << 30, 24
 MADE_UP = re.compile(r"unk__\d+")
 WITHIN = "within the function that defines the operator: "
@@ -53,7 +54,7 @@ class Claims:
 
 def infer(f: Facts) -> Claims:
     """The results of inference, strict and with data propagation; asked again with the declarations that say more."""
-    deadline = time.monotonic() + TIMEOUT
+    deadline = time.monotonic() + max(TIMEOUT, PER_NODE * len(f.reading.nodes))
     claims = _ask(f, {}, deadline)
     hints = {} if claims.failed else dict(_hints(f, claims))
     if not hints:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
+from sonnx.semantics.resources.process import paused
 
 from . import files, operators, paths
 from .facts import Facts, external_locations, facts
@@ -81,7 +82,9 @@ def compared(statement: Object, subject: Subject) -> Recheck:
     """The statement about a model against what is derived, by the added texts as their files are now."""
     forget()
     try:
-        doubts = list(_model_file(statement, subject)) or list(_added(statement)) or list(_replay(statement, subject))
+        with paused():
+            doubts = list(_model_file(statement, subject)) or list(_added(statement))
+            doubts = doubts or list(_replay(statement, subject))
     except RecursionError:
         doubts = [
             Doubt("the model or a formula of the certificate nests too deeply to be replayed here", refutes=False)

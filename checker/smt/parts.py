@@ -33,7 +33,7 @@ def parts(query: Query) -> Iterator[Query]:
     for start in range(0, len(heads), SIZE):
         own = heads[start : start + SIZE]
         yield _part(query, bodies, own, [order[head] for head in own], own)
-    goals = conjuncts or (query.formula,)
+    goals = [goal for goal in conjuncts or (query.formula,) if not (type(goal) is str and goal in order)]
     for start in range(0, len(goals), SIZE):
         some = goals[start : start + SIZE]
         yield _part(query, bodies, (), [_mentioned(goal) for goal in some], some)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ import onnx
 from onnx import defs, helper
 from sonnx.spec.elaborate.core import Core, CoreOperator, CoreStatement
 from sonnx.spec.language.syntax import AttributeDeclaration, Port, clause
-from sonnx.spec.library import specification
+from sonnx.spec.library import Meanings, specification
 
 from .graph import Attribute, AttributeValue, Node
 
@@ -157,6 +157,12 @@ def _since_version_of_onnx(domain: str, op_type: str, opset: int) -> int | None:
 
 def schema(domain: str, op_type: str, version: int | None) -> Schema | None:
     """The schema in force at a version (an operator set's or a since_version); None when `since_version` is None."""
+    return _schema(specification().meanings, domain, op_type, version)
+
+
+@lru_cache(maxsize=4096)
+def _schema(_meanings: Meanings, domain: str, op_type: str, version: int | None) -> Schema | None:
+    """The same. meanings: those of the specification in force."""
     if is_of_onnx(domain, op_type):
         return _in_force(domain, op_type, version)
     since = since_version(domain, op_type, version)

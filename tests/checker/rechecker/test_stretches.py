@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
 from functools import partial
+from types import SimpleNamespace
 
 import pytest
 import random_bodies
 from onnx import ModelProto, parser
 from sampling import left
-from sonnx.checker.rechecker import inference_worker, stretches
+from sonnx.checker.rechecker import inference, inference_worker, stretches
 from sonnx.checker.rechecker.facts import facts
 from sonnx.checker.rechecker.inference import Type, _Builder, _collect
 from sonnx.checker.rechecker.reader import read
@@ -122,3 +124,18 @@ def test_random_models_with_bodies_are_inferred_alike(seeds: range, monkeypatch:
             differing += [(seed, nodes)] if types(model) != one else []
     assert not differing
     assert done > len(seeds) / 6
+
+
+def test_the_timeout_grows_with_the_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = []
+
+    def run(*_command: object, timeout: float, **_options: object) -> None:
+        limits.append(timeout)
+        raise subprocess.TimeoutExpired("", timeout)
+
+    monkeypatch.setattr(inference, "subprocess", SimpleNamespace(**{**vars(subprocess), "run": run}))
+    model = facts(read(parser.parse_model(f"{HEAD} g (float[2] X) => (float[2] Y) {{ A = Relu(X) Y = Relu(A) }}")))
+    for each, most in ((1.0, 60.0), (50.0, 100.0)):
+        monkeypatch.setattr(inference, "PER_NODE", each)
+        assert inference.infer(model).failed
+        assert most - 5 < limits.pop() <= most
