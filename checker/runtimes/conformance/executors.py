@@ -20,6 +20,7 @@ from typing import Final
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.path import quote
 
+from .suites import packed, unpack
 from .threads import one_thread
 
 GROUP: Final = "sonnx.executors"
@@ -28,13 +29,14 @@ MakeExecutor = Callable[[int], Executor]
 
 
 def processes(jobs: int) -> Executor:
-    """An executor of processes that start afresh."""
-    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_quiet)
+    """An executor of processes that start afresh, with the tests of the wheel that this one has made."""
+    return ProcessPoolExecutor(jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(packed(),))
 
 
-def _quiet() -> None:
+def _begin(tests: bytes) -> None:
     """A worker that is interrupted ends, without a word; the process that started it says what is to be said."""
     signal.signal(signal.SIGINT, lambda *_: os._exit(130))
+    unpack(tests)
 
 
 def named(name: str) -> MakeExecutor:

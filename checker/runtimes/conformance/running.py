@@ -5,6 +5,7 @@ A worker that dies loses the case it was at, which is run again alone; if it die
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from sonnx.semantics.resources.process import settled
 from sonnx.semantics.runtimes.engines.protocol import Engine
 from sonnx.semantics.runtimes.engines.registry import engine
 
@@ -201,7 +203,16 @@ def _alone(reference: Reference, task: Task, make: MakeExecutor) -> Records:
 
 def run_chunk(references: Sequence[Reference], task: Task) -> list[Records]:
     """The records of several references, in a worker."""
-    return [run_reference(it, task) for it in references]
+    done = [run_reference(it, task) for it in references]
+    _settle()
+    return done
+
+
+@cache
+def _settle() -> None:
+    """Once: what a worker has read for its first cases it needs for all others, and need not look for garbage in it."""
+    gc.collect()
+    settled()
 
 
 def run_reference(reference: Reference, task: Task) -> Records:

@@ -5,6 +5,7 @@ A suite names its cases cheaply; a case is loaded where it is run.
 
 from __future__ import annotations
 
+import pickle
 import re
 import warnings
 from collections.abc import Iterator, Mapping
@@ -19,11 +20,13 @@ from sonnx.semantics.errors import ModelError
 from sonnx.semantics.machine.files.protobuf_files import value_from_proto
 from sonnx.semantics.machine.inputs import declared_inputs, random_inputs
 from sonnx.semantics.model.graph import Model, ValueType
-from sonnx.semantics.model.loader import load, load_proto
+from sonnx.semantics.model.loader import load
 from sonnx.semantics.model.schemas import since_version
 from sonnx.semantics.model.values import Value
+from sonnx.semantics.resources.process import paused
 from sonnx.semantics.runtimes.backend import received
 from sonnx.semantics.runtimes.engines.protocol import Values
+from sonnx.semantics.runtimes.engines.sources import model_of
 
 from ..differential.outcomes import Case
 from ..differential.random_models import generated
@@ -100,19 +103,34 @@ def operators_of(model: Model) -> tuple[str, ...]:
 # ---- The wheel --------------------------------------------------------------------------------
 
 
-@cache
-def _wheel(kind: str) -> tuple[Any, ...]:
-    from onnx.backend.test.loader import load_model_tests
+_made: dict[str, tuple[Any, ...]] = {}
+"""The tests of the wheel by kind, made once in a process."""
 
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        return tuple(load_model_tests(kind=kind))
+
+def _wheel(kind: str) -> tuple[Any, ...]:
+    if kind not in _made:
+        from onnx.backend.test.loader import load_model_tests
+
+        with paused(), warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            _made[kind] = tuple(load_model_tests(kind=kind))
+    return _made[kind]
+
+
+def packed() -> bytes:
+    """The tests of the wheel that this process has made, for others that need not make them: that takes seconds."""
+    return pickle.dumps(_made)
+
+
+def unpack(tests: bytes) -> None:
+    """Takes over what another process has `packed`."""
+    _made.update(pickle.loads(tests))
 
 
 def _wheel_cases(name: str, kind: str, test: Any) -> Iterator[Case]:
     if kind == "node":
-        model = load_proto(test.model)
         content = test.model.SerializeToString()
+        model = model_of(content)  # kept for the engines, which ask for it next
         about = re.sub(r"^test_(cpu_)?", "", test.name)
         for number, (inputs, outputs) in enumerate(test.data_sets):
             names = list(declared_inputs(model))

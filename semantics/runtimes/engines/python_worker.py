@@ -10,20 +10,18 @@ import sys
 import warnings
 from collections.abc import Callable, Mapping
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 
 from ...errors import ModelError, Unsupported
-from ...machine.inputs import declared_inputs
 from ...machine.memory import type_of
+from ...model.type_protos import from_proto
 from ..backend import exchanged, received
 from .onnxruntime_worker import Refused, claimed_output, serve
 from .protocol import Kind
 from .remote import Plain, plain, valued
-from .sources import model_of
 
 Execute = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Outputs by name from inputs by name, as ONNX's Python interfaces exchange them."""
@@ -88,10 +86,10 @@ class Sessions:
         match request:
             case ("open", int(number), content, _):
                 proto = onnx.load(content) if isinstance(content, str) else onnx.ModelProto.FromString(content)
-                model = model_of(Path(content) if isinstance(content, str) else content)
-                given = {name: stated for name, (_, stated, _) in declared_inputs(model).items()}
-                main = model.graphs[0]
-                stated = {model.tensors[t].name: model.tensors[t].declared for t in main.outputs}
+                given, stated = (
+                    {it.name: from_proto(it.type) for it in ports if it.HasField("type")}
+                    for ports in (proto.graph.input, proto.graph.output)
+                )
                 self.open[number] = (self.make(proto), given, stated)
                 return None
             case ("run", int(number), feeds):
