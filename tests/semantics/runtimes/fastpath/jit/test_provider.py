@@ -142,7 +142,7 @@ BOUNDED = {
 }
 
 
-@table("name", BOUNDED)
+@table("name", BOUNDED, few=6)
 def test_elsewhere_the_results_are_within_the_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,7 +162,7 @@ PRODUCTS = {
 }
 
 
-@table("body", PRODUCTS)
+@table("body", PRODUCTS, few=3)
 def test_products_with_a_known_matrix_are_within_the_bound(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
