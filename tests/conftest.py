@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent
 LONGEST = (
+    "semantics/runtimes/fastpath/jit/test_loading.py",  # others find the code that it compiles
     "checker/certification/test_attacked_verdicts.py",
     "checker/definedness/test_definedness.py",
     "checker/certification/test_command.py",

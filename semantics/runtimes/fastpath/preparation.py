@@ -34,6 +34,8 @@ from .provider import ExecutionProvider, GraphViewer, MemoryInfo
 from .sites import admitting, by_element, check_types, prepared, refusing, site_of
 
 _FOLDING: Final = "NumpyExecutionProvider"
+_FIT: Final = 64
+"""Tensors that are remembered as fitting what is declared."""
 
 
 @dataclass
@@ -207,6 +209,8 @@ def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:
         for t, goal in zip(unit.outputs, goals, strict=True)
     ]
 
+    fit: set[object] = set()  # positions, shapes and types of tensors that were found to be as declared
+
     def checked(inputs: Inputs, allocate: Allocate) -> Outputs:
         try:
             results = tuple(compute(inputs, allocate))
@@ -217,14 +221,17 @@ def _promised(program: Program, unit: Unit, compute: Compute) -> Compute:
         if len(results) < len(goals) or (len(results) > len(goals) and unit.compiled is not None):
             raise KernelError(f"the provider gives {len(results)} values for {len(goals)} outputs")
         # A kernel may go on for outputs that are not asked for.
-        for goal, stated, value in zip(goals, declared, results, strict=False):
-            if goal is None:
+        for position, (goal, stated, value) in enumerate(zip(goals, declared, results, strict=False)):
+            form = (position, value.shape, value.dtype) if isinstance(value, np.ndarray) else None
+            if goal is None or form in fit:
                 continue
             if not isinstance(value, (np.ndarray, Items, Optional, Map)):
                 raise KernelError(f"the provider gives {type(value).__name__} for {goal.path}, which is no value")
             wrong = stated and contradiction("output", goal.name, value, stated, {})
             if wrong:
                 raise KernelError(f"the provider gives what the model does not declare: {wrong}")
+            if form is not None and len(fit) < _FIT:
+                fit.add(form)
         return results
 
     return checked

@@ -197,7 +197,7 @@ def _needed(listing: Listing) -> list[Operation]:
 
 
 def _merged(listing: Listing, needed: Sequence[Operation]) -> list[Operation]:
-    """The operations, where a chain that alone reads what another one, or a product, writes is part of this."""
+    """The operations, where a chain that alone reads what another one, or a product, writes is part of that."""
     readers = Counter(t for it in needed for t in it.reads)  # what writes a tensor names it too
     alone_ = {t for t, count in readers.items() if count == 2} - set(listing.outputs) - set(listing.inside)
     alone_ -= {root for root, _ in listing.inside.values()}
@@ -207,7 +207,8 @@ def _merged(listing: Listing, needed: Sequence[Operation]) -> list[Operation]:
         source = operation.parameters.get("source")
         if operation.code == operations.CHAIN and isinstance(source, At) and isinstance(source.tensor, int):
             before = made.get(source.tensor)
-            first = None if before is None or source.tensor not in alone_ else kept[before]
+            again = source.tensor in [it.tensor for _, _, it in operation.steps if isinstance(it.tensor, int)]
+            first = None if before is None or again or source.tensor not in alone_ else kept[before]
             both = None if first is None else _both(first, operation)
             if both is not None and before is not None:
                 kept[before], operation = None, both

@@ -77,17 +77,23 @@ def _compiled() -> bytes:
 
     from . import routines
 
-    # Neither wrappers nor counted memory: the code needs nothing of Numba when it runs.
-    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
-    function = numba.njit(nogil=True, error_model="numpy", **options)(routines.execute)
+    function = numba.njit(nogil=True, error_model="numpy", **routines.OPTIONS)(routines.execute)
     signature = (numba.int64,) * 8
-    function.compile(signature)
+    # Each function would be optimised alone, and again in all that call it: so it is done once, for the whole.
+    level, numba.config.OPT = numba.config.OPT, type(numba.config.OPT)(0)
+    try:
+        function.compile(signature)
+    finally:
+        numba.config.OPT = level
     made = function.overloads[signature]
     library = made.library
     module = llvm.parse_assembly(str(library._final_module))
     module.get_function(made.fndesc.llvm_func_name).name = _NAME
-    machine = library.codegen._tm
-    code: bytes = machine.emit_object(module)
+    codegen = library.codegen
+    for options in ({"loop_vectorize": codegen._loopvect, "opt": codegen._opt_level, "cost": "cheap"}, {}):
+        passes, builder = codegen._module_pass_manager(**options)
+        passes.run(module, builder)
+    code: bytes = codegen._tm.emit_object(module)
     image = image_of(code, _NAME)
     return _OBJECT + code if image is None else _IMAGE + written(image)
 

@@ -47,7 +47,9 @@ from .vectors import (
 )  # fmt: skip
 
 F = TypeVar("F", bound=Callable[..., Any])
-native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy")
+# Neither wrappers nor counted memory: what is called by compiled code alone needs none.
+OPTIONS: Final = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "_nrt": False}
+native: Final[Callable[[F], F]] = numba.njit(nogil=True, error_model="numpy", **OPTIONS)
 """Compiles a function when it is first called by one that is compiled."""
 
 CHAIN, PAD, COPY, CONVOLUTION = operations.CHAIN, operations.PAD, operations.COPY, operations.CONVOLUTION

@@ -76,6 +76,8 @@ EXACT = (
     "n = BatchNormalization(x, s, b, m, v) a = Relu(n) y = Mul(a, n)",
     "a = Div(row, x) y = Sub(col, a)",
     "a = Relu(x) y = Sum(x, a)",
+    "a = Mul(x, k) r = Relu(a) y = Add(r, a)",
+    "a = Mul(x, k) r = Relu(x) s2 = Add(r, a) t = Sub(a, k) y = Mul(t, s2)",
     "y = MaxPool<kernel_shape = [3, 2], strides = [2, 1], pads = [1, 0, 1, 1]>(x)",
     "y = MaxPool<kernel_shape = [2, 2], dilations = [2, 3], ceil_mode = 1>(x)",
     "y = MaxPool<kernel_shape = [3, 3], strides = [3, 2], auto_pad = 'SAME_UPPER'>(x)",
@@ -142,7 +144,7 @@ BOUNDED = {
 }
 
 
-@table("name", BOUNDED)
+@table("name", BOUNDED, few=6)
 def test_elsewhere_the_results_are_within_the_bound(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -162,7 +164,7 @@ PRODUCTS = {
 }
 
 
-@table("body", PRODUCTS)
+@table("body", PRODUCTS, few=3)
 def test_products_with_a_known_matrix_are_within_the_bound(
     body: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -174,6 +176,9 @@ def test_products_with_a_known_matrix_are_within_the_bound(
 
 
 PAIRS = {
+    "p = MatMul(x, z) r = Relu(p) y = Add(r, p)": ("3, 7 -> 7, 9", "2, 5, 4 -> 2, 4, 9", "1, 7 -> 7, 9"),
+    "p = MatMul(x, z) q = Mul(p, k) y = Sub(k, q)": ("3, 7 -> 7, 9", "6, 5, 4 -> 6, 4, 9", "1, 6, 4 -> 1, 4, 9"),
+    "t = Transpose<perm = [0, 2, 1]>(z) p = MatMul(x, t) q = Mul(p, k) y = Relu(q)": ("3, 1, 8 -> 3, 17, 8",),
     "y = MatMul(x, z)": (
         "2, 3, 9, 70 -> 2, 3, 70, 33", "1, 300 -> 300, 20", "4, 1, 33 -> 4, 33, 65", "5, 7 -> 7, 1",
         "2, 1, 9 -> 2, 9, 64",

@@ -145,7 +145,7 @@ def _conversion(choose: random.Random) -> tuple[Any, Arrays]:
 KINDS = (_window, _window, _product, _conversion)
 
 
-@table("seed", range(800), few=60)
+@table("seed", range(800), few=30)
 def test_bytes_give_the_bits_of_numpy_and_of_the_definition(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     choose = random.Random(seed)
     model, inputs = choose.choice(KINDS)(choose)
