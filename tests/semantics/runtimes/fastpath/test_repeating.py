@@ -86,17 +86,18 @@ def test_a_step_whose_input_lies_elsewhere_is_not_repeated() -> None:
     nodes = [
         node("Neg", ["x"], ["a"]),
         node("Abs", ["x"], ["b"]),
-        node("Where", ["c", "a", "b"], ["d"]),
+        node("SequenceConstruct", ["a", "b"], ["s"]),
+        node("SequenceAt", ["s", "i"], ["d"]),
         node("Conv", ["d", "w"], ["e"], kernel_shape=[1, 1]),
         node("Relu", ["e"], ["f"]),
         node("Add", ["f", "a"], ["g"]),
         node("Add", ["g", "b"], ["y"]),
     ]
-    model = net(nodes, ("x", "c"), weights=_weights(w=(4, 4, 1, 1)))
-    model.graph.input[1].type.tensor_type.elem_type = TensorProto.BOOL
+    model = net(nodes, ("x", "i"), weights=_weights(w=(4, 4, 1, 1)))
+    model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
     made = Session(model)
-    for number, c in enumerate((True, False, True, True, False, False)):
-        feed = {"x": _data(4 * number + 3), "c": np.full((1, 4, 8, 6), c)}
+    for number, i in enumerate((0, 1, 0, 0, 1, 1)):
+        feed = {"x": _data(4 * number + 3), "i": np.array(i)}
         assert np.array_equal(made.run(None, feed)[0], Session(model).run(None, feed)[0])  # type: ignore[arg-type]
 
 
