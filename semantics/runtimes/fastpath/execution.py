@@ -12,7 +12,7 @@ from ...errors import InternalError, ModelError, Unsupported
 from ...model.values import Map, Optional, Value
 from ...model.values import Sequence as Items
 from .arena import Arena, Given, Recorder
-from .branches import Branch
+from .branches import Branch, Section
 from .compiled import UNUSED, Compiled, Step
 from .kernel import KernelError
 from .repeating import Repeatable, run
@@ -72,48 +72,52 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
     for section in arena.plan.sections:
         if len(section) == 1:
             _run_branch(compiled, slots, arena, section[0], True)
-            continue
-        shared(len(section), lambda k, _, it=section: _run_branch(compiled, slots, arena, it[k], False))
-        for branch in section:
-            for number in branch:
-                for slot in compiled.steps[number].dying:
-                    slots[slot] = None
+        else:
+            _run_branches(compiled, slots, arena, section)
+
+
+def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Section) -> None:
+    shared(len(section), lambda number, _: _run_branch(compiled, slots, arena, section[number], False))
+    for branch in section:
+        for number in branch:
+            for slot in compiled.steps[number].dying:
+                slots[slot] = None
 
 
 def _run_branch(compiled: Compiled, slots: Slots, arena: Arena, numbers: Branch, dropping: bool) -> None:
     """Runs steps one after the other. dropping: slots that nobody reads any more are emptied."""
-    steps, settled, allowed = compiled.steps, arena.settled, arena.plan.allowed
     for number in numbers:
-        step, given = steps[number], arena.given[number]
+        step = compiled.steps[number]
         inputs = [slots[it] for it in step.reads]
         try:
-            if given.ready is not None and all(map(is_, inputs, given.inputs)):
-                run(given.ready)
-                results = given.ready.outputs
-            elif isinstance(step.compute, Repeatable) and step.memory is None:
-                results = _made_ready(compiled, step, step.compute, inputs, arena, given)
-            else:
-                given.next = 0
-                results = step.compute(inputs, step.memory or given)
+            results = _computed(compiled, step, inputs, arena, arena.given[number])
         except Exception as error:
             raise failure(step.where, error) from error
-        for slot, value, whole, may in zip(step.writes, results, arena.expected[number], allowed[number], strict=False):
-            slots[slot] = value if value is whole else settled(value, may)
+        allowed = arena.plan.allowed[number]
+        for slot, value, whole, may in zip(step.writes, results, arena.expected[number], allowed, strict=False):
+            slots[slot] = value if value is whole else arena.settled(value, may)
         if dropping:
             for slot in step.dying:
                 slots[slot] = None
 
 
-def _made_ready(
-    compiled: Compiled, step: Step, compute: Repeatable, inputs: list[Value | None], arena: Arena, given: Given
+def _computed(
+    compiled: Compiled, step: Step, inputs: list[Value | None], arena: Arena, given: Given
 ) -> Sequence[Value | None]:
-    """The outputs of a step, which is repeated as it is where all that it reads and writes lies where it will be."""
+    """The outputs of a step. What it does is kept, and repeated, where all that it reads and writes is in the arena or
+    known: then it lies there in each run.
+    """
+    if given.ready is not None and all(map(is_, inputs, given.inputs)):
+        run(given.ready)
+        return given.ready.outputs
     given.next = 0
-    ready = compute.ready(inputs, given)
+    if step.memory is not None or not isinstance(step.compute, Repeatable):
+        return step.compute(inputs, step.memory or given)
+    ready = step.compute.ready(inputs, given)
     run(ready)
-    kept = zip(inputs, step.reads, strict=True)
-    fixed = all(view is not None for _, _, view in given.views) and given.next == len(given.views)
-    if ready.again and fixed and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in kept):
+    fixed = given.next == len(given.views) and all(view is not None for _, _, view in given.views)
+    known = zip(inputs, step.reads, strict=True)
+    if ready.again and fixed and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in known):
         given.ready, given.inputs = ready, inputs
     return ready.outputs
 

@@ -239,7 +239,7 @@ def byte_lead(size: int, passes: int) -> float:
     return min(1.0, _WOKEN_BYTES / max(1, size * passes))
 
 
-def shared_products(parts: int, work: Work, workers: int) -> None:
+def shared_products(parts: int, work: Work, workers: int | None) -> None:
     """As `shared`, for work that multiplies matrices."""
     if workers == 1:
         alone(parts, work)

@@ -91,7 +91,8 @@ def test_a_step_whose_input_lies_elsewhere_is_not_repeated() -> None:
         node("Conv", ["d", "w"], ["e"], kernel_shape=[1, 1]),
         node("Relu", ["e"], ["f"]),
         node("Add", ["f", "a"], ["g"]),
-        node("Add", ["g", "b"], ["y"]),
+        node("Add", ["g", "b"], ["h"]),
+        node("Neg", ["h"], ["y"]),
     ]
     model = net(nodes, ("x", "i"), weights=_weights(w=(4, 4, 1, 1)))
     model.graph.input[1].type.tensor_type.elem_type = TensorProto.INT64
