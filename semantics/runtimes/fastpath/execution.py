@@ -11,7 +11,7 @@ from sonnx.spec.terminal import one_line
 from ...errors import InternalError, ModelError, Unsupported
 from ...model.values import Map, Optional, Value
 from ...model.values import Sequence as Items
-from .arena import Arena, Given, Recorder
+from .arena import Arena, Recorder
 from .branches import Branch, Section
 from .compiled import UNUSED, Compiled, Step
 from .kernel import KernelError
@@ -87,39 +87,47 @@ def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Secti
 def _run_branch(compiled: Compiled, slots: Slots, arena: Arena, numbers: Branch, dropping: bool) -> None:
     """Runs steps one after the other. dropping: slots that nobody reads any more are emptied."""
     for number in numbers:
-        step = compiled.steps[number]
+        step, given = compiled.steps[number], arena.given[number]
         inputs = [slots[it] for it in step.reads]
         try:
-            results = _computed(compiled, step, inputs, arena, arena.given[number])
+            if given.ready is not None and all(map(is_, inputs, given.inputs)):
+                run(given.ready)
+                writes = given.writes
+            else:
+                writes = _first(compiled, step, inputs, arena, number)
         except Exception as error:
             raise failure(step.where, error) from error
-        allowed = arena.plan.allowed[number]
-        for slot, value, whole, may in zip(step.writes, results, arena.expected[number], allowed, strict=False):
-            slots[slot] = value if value is whole else arena.settled(value, may)
+        for slot, value in writes:
+            slots[slot] = value
         if dropping:
             for slot in step.dying:
                 slots[slot] = None
 
 
-def _computed(
-    compiled: Compiled, step: Step, inputs: list[Value | None], arena: Arena, given: Given
-) -> Sequence[Value | None]:
-    """The outputs of a step. What it does is kept, and repeated, where all that it reads and writes is in the arena or
-    known: then it lies there in each run.
+def _first(
+    compiled: Compiled, step: Step, inputs: list[Value | None], arena: Arena, number: int
+) -> Sequence[tuple[int, Value | None]]:
+    """The slots and values that a step writes. What it does is kept, and repeated, where all that it reads and writes
+    is in the arena or known: then it lies there in each run.
     """
-    if given.ready is not None and all(map(is_, inputs, given.inputs)):
-        run(given.ready)
-        return given.ready.outputs
-    given.next = 0
-    if step.memory is not None or not isinstance(step.compute, Repeatable):
-        return step.compute(inputs, step.memory or given)
-    ready = step.compute.ready(inputs, given)
-    run(ready)
+    given = arena.given[number]
+    given.next, given.ready = 0, None
+    ready = None
+    if step.memory is None and isinstance(step.compute, Repeatable):
+        ready = step.compute.ready(inputs, given)
+        run(ready)
+        results = ready.outputs
+    else:
+        results = step.compute(inputs, step.memory or given)
+    rows = zip(step.writes, results, arena.expected[number], arena.plan.allowed[number], strict=False)
+    writes = [(slot, value if value is whole else arena.settled(value, may)) for slot, value, whole, may in rows]
     fixed = given.next == len(given.views) and all(view is not None for _, _, view in given.views)
-    known = zip(inputs, step.reads, strict=True)
-    if ready.again and fixed and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in known):
-        given.ready, given.inputs = ready, inputs
-    return ready.outputs
+    if ready is not None and ready.again and fixed:
+        known = zip(inputs, step.reads, strict=True)
+        stays = all(value is it for (_, value), it in zip(writes, results, strict=False))
+        if stays and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in known):
+            given.ready, given.inputs, given.writes = ready, inputs, writes
+    return writes
 
 
 def _check_outputs(step: Step, results: Sequence[Value | None]) -> None:
