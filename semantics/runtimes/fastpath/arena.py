@@ -222,15 +222,17 @@ Views = tuple[tuple[Shape, DType, Array | None], ...]
 
 
 class Given:
-    """Gives a step the memory that was planned for it. ready: what it does for these inputs, once that is known."""
+    """Gives a step the memory that was planned for it. ready: what it does for these inputs, and writes, once that is
+    known."""
 
-    __slots__ = ("inputs", "next", "ready", "views")
+    __slots__ = ("inputs", "next", "ready", "views", "writes")
 
     def __init__(self, views: Views) -> None:
         self.views = views
         self.next = 0
         self.inputs: Sequence[Value | None] = ()
         self.ready: Ready | None = None
+        self.writes: Sequence[tuple[int, Value | None]] = ()
 
     def __call__(self, shape: Shape, dtype: DType) -> Array:
         """The next memory of the step; new memory for what was not planned."""

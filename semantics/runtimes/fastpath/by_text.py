@@ -21,7 +21,7 @@ def run_text(site: Site, inputs: Inputs, _allocate: Allocate) -> Outputs:
     return outcome.values
 
 
-BY_TEXT: Final = Kernel(1, 1 << 31, unprepared(run_text))
+BY_TEXT: Final = Kernel(1, 1 << 31, unprepared(run_text), alone=True)
 
 
 def text_kernel(node: Node) -> Kernel | None:

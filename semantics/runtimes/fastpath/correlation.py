@@ -20,7 +20,7 @@ import numpy as np
 from .kernel import Allocate, Array
 from .repeating import Call, Phase
 from .windows import Placed, Sizes, part
-from .workers import byte_parts, cuts, product_parts
+from .workers import byte_parts, cuts, product_lead, product_parts
 
 
 def phased(placed: Placed, split: Sizes) -> Sizes:
@@ -145,14 +145,15 @@ def _tiles(how: Correlation, most: int, kernels: bool) -> tuple[int, list[tuple[
     done where there are more of them than positions: the greater factor of a product is read once.
     """
     height = how.placed.count[0]
-    workers = product_parts(how.kernels * how.read * how.taps * how.positions)
+    terms = how.kernels * how.read * how.taps * how.positions
+    workers = product_parts(terms)
     each = [slice(0, how.kernels)]
     blocks = -(-height // min(height, most))
     if kernels and how.group == 1 and how.kernels > how.positions:
-        each = cuts(how.kernels, workers)
+        each = cuts(how.kernels, workers, product_lead(terms) if how.images * blocks == 1 else 0)
     elif workers > 1:
         blocks = min(height, -(-blocks // workers) * workers)
-    rows = cuts(height, blocks)
+    rows = cuts(height, blocks, product_lead(terms) if 1 < how.images * blocks == workers else 0)
     tiles = [(some, row) for row in rows for some in each]
     return min(workers, how.images * len(tiles)), tiles, max(row.stop - row.start for row in rows)
 

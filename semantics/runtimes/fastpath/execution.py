@@ -11,8 +11,8 @@ from sonnx.spec.terminal import one_line
 from ...errors import InternalError, ModelError, Unsupported
 from ...model.values import Map, Optional, Value
 from ...model.values import Sequence as Items
-from .arena import Arena, Given, Recorder
-from .branches import Branch
+from .arena import Arena, Recorder
+from .branches import Branch, Section
 from .compiled import UNUSED, Compiled, Step
 from .kernel import KernelError
 from .repeating import Repeatable, run
@@ -72,50 +72,62 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
     for section in arena.plan.sections:
         if len(section) == 1:
             _run_branch(compiled, slots, arena, section[0], True)
-            continue
-        shared(len(section), lambda k, _, it=section: _run_branch(compiled, slots, arena, it[k], False))
-        for branch in section:
-            for number in branch:
-                for slot in compiled.steps[number].dying:
-                    slots[slot] = None
+        else:
+            _run_branches(compiled, slots, arena, section)
+
+
+def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Section) -> None:
+    shared(len(section), lambda number, _: _run_branch(compiled, slots, arena, section[number], False))
+    for branch in section:
+        for number in branch:
+            for slot in compiled.steps[number].dying:
+                slots[slot] = None
 
 
 def _run_branch(compiled: Compiled, slots: Slots, arena: Arena, numbers: Branch, dropping: bool) -> None:
     """Runs steps one after the other. dropping: slots that nobody reads any more are emptied."""
-    steps, settled, allowed = compiled.steps, arena.settled, arena.plan.allowed
     for number in numbers:
-        step, given = steps[number], arena.given[number]
+        step, given = compiled.steps[number], arena.given[number]
         inputs = [slots[it] for it in step.reads]
         try:
             if given.ready is not None and all(map(is_, inputs, given.inputs)):
                 run(given.ready)
-                results = given.ready.outputs
-            elif isinstance(step.compute, Repeatable) and step.memory is None:
-                results = _made_ready(compiled, step, step.compute, inputs, arena, given)
+                writes = given.writes
             else:
-                given.next = 0
-                results = step.compute(inputs, step.memory or given)
+                writes = _first(compiled, step, inputs, arena, number)
         except Exception as error:
             raise failure(step.where, error) from error
-        for slot, value, whole, may in zip(step.writes, results, arena.expected[number], allowed[number], strict=False):
-            slots[slot] = value if value is whole else settled(value, may)
+        for slot, value in writes:
+            slots[slot] = value
         if dropping:
             for slot in step.dying:
                 slots[slot] = None
 
 
-def _made_ready(
-    compiled: Compiled, step: Step, compute: Repeatable, inputs: list[Value | None], arena: Arena, given: Given
-) -> Sequence[Value | None]:
-    """The outputs of a step, which is repeated as it is where all that it reads and writes lies where it will be."""
-    given.next = 0
-    ready = compute.ready(inputs, given)
-    run(ready)
-    kept = zip(inputs, step.reads, strict=True)
-    fixed = all(view is not None for _, _, view in given.views) and given.next == len(given.views)
-    if ready.again and fixed and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in kept):
-        given.ready, given.inputs = ready, inputs
-    return ready.outputs
+def _first(
+    compiled: Compiled, step: Step, inputs: list[Value | None], arena: Arena, number: int
+) -> Sequence[tuple[int, Value | None]]:
+    """The slots and values that a step writes. What it does is kept, and repeated, where all that it reads and writes
+    is in the arena or known: then it lies there in each run.
+    """
+    given = arena.given[number]
+    given.next, given.ready = 0, None
+    ready = None
+    if step.memory is None and isinstance(step.compute, Repeatable):
+        ready = step.compute.ready(inputs, given)
+        run(ready)
+        results = ready.outputs
+    else:
+        results = step.compute(inputs, step.memory or given)
+    rows = zip(step.writes, results, arena.expected[number], arena.plan.allowed[number], strict=False)
+    writes = [(slot, value if value is whole else arena.settled(value, may)) for slot, value, whole, may in rows]
+    fixed = given.next == len(given.views) and all(view is not None for _, _, view in given.views)
+    if ready is not None and ready.again and fixed:
+        known = zip(inputs, step.reads, strict=True)
+        stays = all(value is it for (_, value), it in zip(writes, results, strict=False))
+        if stays and all(it is compiled.start[slot] or arena.lasts(it) for it, slot in known):
+            given.ready, given.inputs, given.writes = ready, inputs, writes
+    return writes
 
 
 def _check_outputs(step: Step, results: Sequence[Value | None]) -> None:

@@ -274,20 +274,26 @@ at_most: Final = _limiting(np.minimum, np.greater)
 """at_most(x, bound, out): the bound where x is greater, else x. A bound that is a NaN has no effect."""
 
 
-_MANY: Final = 1 << 15
-_ZEROS: Final = {kind: np.zeros(_MANY, kind) for kind in (SINGLE, DOUBLE)}
+_ZEROS: Final = {kind: np.zeros(_FILLED, kind) for kind in (SINGLE, DOUBLE)}
+_ZEROS_ROW: Final = 1 << 12
+"""The zeros that data which lie together are compared with, again and again: few enough to stay near the processor."""
 
 
 def rectifying(x: Array, out: Array) -> list[Callable[[], object]]:
-    """at_least(x, 0, out) for floats and doubles as calls, without its questions where the data lie together."""
-    zeros = _ZEROS[x.dtype]
-    order = _order(np.maximum, x.dtype, True)
-    if order < 0 or not (out.flags.c_contiguous and x.flags.c_contiguous):
+    """at_least(x, 0, out) for floats and doubles as calls, without its questions."""
+    zeros, order = _ZEROS[x.dtype], _order(np.maximum, x.dtype, True)
+    pairs = [(x, out)]
+    if x.flags.c_contiguous and out.flags.c_contiguous:
+        flat, into, whole = x.reshape(-1), out.reshape(-1), x.size // _ZEROS_ROW * _ZEROS_ROW
+        rows = (flat[:whole].reshape(-1, _ZEROS_ROW), into[:whole].reshape(-1, _ZEROS_ROW))
+        pairs = [it for it in (rows, (flat[whole:], into[whole:])) if it[0].size]
+    elif not (x.ndim == 2 and _SHORT <= x.shape[1] <= _FILLED):
+        order = -1
+    if order < 0:
         return [partial(at_least, x, zeros[0, ...], out)]
-    flat, into = x.reshape(-1), out.reshape(-1)
-    parts = ((flat[k : k + _MANY], into[k : k + _MANY]) for k in range(0, x.size, _MANY))
     return [
-        partial(np.maximum, *(zeros[: a.size], a) if order else (a, zeros[: a.size]), out=goal) for a, goal in parts
+        partial(np.maximum, *((zeros[: a.shape[-1]], a) if order else (a, zeros[: a.shape[-1]])), out=goal)
+        for a, goal in pairs
     ]
 
 

@@ -26,7 +26,7 @@ from .registry import numpy_kernels
 from .repeating import Call, Phase, Ready, Repeatable
 from .sites import check_types, prepared, site_of
 from .windows import Sizes
-from .workers import byte_parts, cuts
+from .workers import THREADS, byte_lead, byte_parts, cuts
 
 Operand = TensorId | Array | None
 """A tensor that is there when a chain runs, a known value, or the data that flow along the chain."""
@@ -396,7 +396,9 @@ def _together(how: Fitted, inputs: Inputs, allocate: Allocate) -> Ready:
         return made._replace(again=made.again and alike)
     out = allocate(x.shape, x.dtype)
     finish = _finishing(how, x, out, inputs)
-    pieces = cuts(x.shape[1], min(byte_parts(x[0].nbytes, BLOCK_BYTES, len(how.steps)), x.shape[1]))
+    parts = byte_parts(x[0].nbytes, BLOCK_BYTES, len(how.steps))
+    lead = byte_lead(x.nbytes, len(how.steps)) if x.shape[0] * parts == THREADS else 0
+    pieces = cuts(x.shape[1], min(parts, x.shape[1]), lead)
     everything = slice(0, math.prod(x.shape[2:]))
 
     def calls(number: int, _worker: int) -> list[Call]:

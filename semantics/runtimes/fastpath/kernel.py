@@ -61,7 +61,7 @@ class Kernel:
     prepare: reads attributes and packs constant inputs, once for each node. in_place: the operator is applied element
     by element; such a kernel asks `Allocate` for its outputs only, and the memory may be that of an input of the same
     shape and dtype. types: the element types of the first input that are covered, None for all that the schema admits.
-    alone: no other node of a graph is computed at the same time.
+    alone: no other node of a graph is computed at the same time: the function is a user's, or has all threads of BLAS.
     """
 
     first: int

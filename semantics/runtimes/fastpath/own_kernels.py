@@ -80,7 +80,7 @@ def _joined(registry: TableRegistry, own: object, where: str) -> TableRegistry:
         if name in table or "::" not in name:
             why = "has a kernel already" if name in table else "is an operator of ONNX's own domain"
             raise ModelError(f"{where}: {quote(name)} {why}: give kernels for operators that a text of yours declares")
-        table = {**table, name: (Kernel(1, 1 << 31, unprepared(_calling(function))),)}
+        table = {**table, name: (Kernel(1, 1 << 31, unprepared(_calling(function)), alone=True),)}
     return TableRegistry(table, registry.others)
 
 

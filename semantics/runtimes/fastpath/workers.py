@@ -29,6 +29,9 @@ _BYTES: Final = 2 << 20
 """Bytes of elementwise work that are worth a thread."""
 _TERMS: Final = 4 << 20
 """Multiplications in products of matrices that are worth a thread."""
+_WOKEN_BYTES: Final = 1 << 20
+_WOKEN_TERMS: Final = 3 << 20
+"""What is done of either until another thread is awake."""
 Work = Callable[[int, int], None]
 """Does one part of some work: its number, and which of the workers does it (for memory of its own)."""
 
@@ -226,10 +229,23 @@ def product_parts(terms: int) -> int:
     return min(THREADS, max(1, terms // _TERMS)) if _BLAS.functions is not None else 1
 
 
-def shared_products(parts: int, work: Work, workers: int) -> None:
+def product_lead(terms: int) -> float:
+    """The `lead` of work with so many multiplications in products of matrices."""
+    return min(1.0, _WOKEN_TERMS / max(1, terms))
+
+
+def byte_lead(size: int, passes: int) -> float:
+    """The `lead` of so many elementwise steps on so many bytes."""
+    return min(1.0, _WOKEN_BYTES / max(1, size * passes))
+
+
+def shared_products(parts: int, work: Work, workers: int | None) -> None:
     """As `shared`, for work that multiplies matrices."""
     if workers == 1:
         alone(parts, work)
+        return
+    if _BLAS.users:  # a session has it alone already
+        shared(parts, work, workers)
         return
     with with_one_thread_of_blas():
         shared(parts, work, workers)
@@ -248,7 +264,12 @@ def byte_parts(size: int, most: int | None = None, passes: int = 1) -> int:
     return threads if most is None else -(-max(1, size // most) // threads) * threads
 
 
-def cuts(count: int, parts: int) -> list[slice]:
-    """`count` things as that many slices of about the same size, without empty ones."""
-    bounds = [count * k // max(parts, 1) for k in range(max(parts, 1) + 1)]
+def cuts(count: int, parts: int, lead: float = 0) -> list[slice]:
+    """`count` things as that many slices of about the same size, without empty ones.
+
+    lead: the part of all work that is done while other threads are woken, by which the first slice is greater.
+    """
+    parts = max(parts, 1)
+    share = (1 - lead) / parts
+    bounds = [0, *(count - round(count * share * k) for k in range(parts - 1, -1, -1))]
     return [slice(a, b) for a, b in pairwise(bounds) if a < b]

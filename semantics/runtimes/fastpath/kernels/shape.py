@@ -14,7 +14,7 @@ from ....model.values import Value
 from ..by_text import run_text
 from ..kernel import Allocate, Array, Compute, Inputs, Kernel, Outputs, Site, unprepared
 from ..reading import asked, integer, integers, optional, require, tensor, text
-from ..repeating import Phase, Ready, Repeatable, run
+from ..repeating import Phase, Ready, Repeatable
 
 Shape = tuple[int, ...]
 INT64: Final = np.dtype(np.int64)
@@ -32,19 +32,19 @@ def part(x: Array, slices: Sequence[slice]) -> Array:
     return x[index]
 
 
-def reshaping(x: Array, shape: Shape, allocate: Allocate) -> Ready:
-    """As `reshaped`, made ready."""
+def reshaping(x: Array, shape: Shape, allocate: Allocate) -> tuple[Array, list[Phase]]:
+    """As `reshaped`, with what copies."""
     if x.flags.c_contiguous:
-        return Ready((shown(x.reshape(shape)),), ())
+        return shown(x.reshape(shape)), []
     out = allocate(shape, x.dtype)
-    return Ready((out,), [Phase(1, lambda _part, _worker: [partial(np.copyto, out.reshape(x.shape), x)])])
+    return out, [Phase(1, lambda _part, _worker: [partial(np.copyto, out.reshape(x.shape), x)])]
 
 
 def reshaped(x: Array, shape: Shape, allocate: Allocate) -> Array:
     """The elements in another shape: a view, or a copy where they do not lie in row-major order."""
-    made = reshaping(x, shape, allocate)
-    run(made)
-    (out,) = made.outputs
+    out, phases = reshaping(x, shape, allocate)
+    for phase in phases:
+        phase.run()
     return out
 
 
@@ -133,8 +133,8 @@ def _reshape(site: Site) -> Compute:
 
     def ready(inputs: Inputs, allocate: Allocate) -> Ready:
         x, s = tensor(inputs, 0), shape_of(inputs)
-        made = reshaping(x, resolved(s or (), x.shape), allocate)
-        return made._replace(again=known)
+        out, phases = reshaping(x, resolved(s or (), x.shape), allocate)
+        return Ready((out,), phases, known)
 
     return Repeatable(ready)
 

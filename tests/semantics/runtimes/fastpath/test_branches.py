@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from machine_models import node
 from sonnx.semantics.runtimes.fastpath import RunError, Session, branches
-from sonnx.semantics.runtimes.fastpath.kernel import KernelError
+from sonnx.semantics.runtimes.fastpath.kernel import Kernel, KernelError
 from sonnx.semantics.runtimes.fastpath.workers import THREADS
 from tables import table
 from toy_kernels import elementwise, provider
@@ -79,3 +79,13 @@ def test_what_one_branch_raises_is_raised_and_the_next_run_is_right(monkeypatch:
                 made.run(None, {"x": x})
         else:
             assert made.run(None, {"x": x})[0].tolist() == [-2 * first, -50]  # type: ignore[union-attr]
+
+
+@table("alone, longest", [(True, 1), (False, 2)])
+def test_a_node_that_is_to_be_computed_alone_has_none_beside_it(
+    alone: bool, longest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(branches, "WORTH", -1)
+    kernel = Kernel(1, 99, elementwise(np.negative).prepare, alone=alone)
+    compiled = Session(net(TWO), [provider(Neg=kernel)])._variant(frozenset()).compiled
+    assert max(map(len, branches.sections(compiled, (1, 1, 1, 1)))) == longest

@@ -102,11 +102,19 @@ def test_the_environment_says_how_many_threads_work(stated: dict[str, str], foun
     assert workers.threads_of(stated, 4) == found
 
 
-@pytest.mark.parametrize(("count", "parts"), [(0, 3), (1, 3), (7, 3), (7, 0), (6, 2)])
-def test_cuts_cover_everything_once_without_empty_slices(count: int, parts: int) -> None:
-    pieces = workers.cuts(count, parts)
+@pytest.mark.parametrize("lead", [0, 0.3, 0.9, 1])
+@pytest.mark.parametrize(("count", "parts"), [(0, 3), (1, 3), (7, 3), (7, 0), (6, 2), (100, 7)])
+def test_cuts_cover_everything_once_without_empty_slices(count: int, parts: int, lead: float) -> None:
+    pieces = workers.cuts(count, parts, lead)
     assert [n for it in pieces for n in range(count)[it]] == list(range(count))
     assert all(it.start < it.stop for it in pieces)
+
+
+def test_the_first_part_is_greater_by_what_is_done_until_others_begin() -> None:
+    assert [it.stop - it.start for it in workers.cuts(100, 2)] == [50, 50]
+    assert [it.stop - it.start for it in workers.cuts(100, 2, 0.2)] == [60, 40]
+    assert [it.stop - it.start for it in workers.cuts(90, 3, 0.5)] == [60, 15, 15]
+    assert workers.cuts(100, 2, 1) == [slice(0, 100)]
 
 
 def test_the_settings_of_numpy_are_as_before_afterwards() -> None:
