@@ -54,7 +54,7 @@ def text_of(operator: CoreOperator) -> str:
     return specification().written(operator).span.file
 
 
-@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of, 12), ids=label)
+@pytest.mark.parametrize("operator", one_of_each(definitions(), text_of, 9), ids=label)
 def test_a_definition_is_defined_at_small_ranks(operator: CoreOperator) -> None:
     if f"small {label(operator)}" not in exceptions():
         every = chosen(operator, 2)
