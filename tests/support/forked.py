@@ -34,16 +34,20 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 def run(session: pytest.Session, count: int) -> None:
     """All tests of the session, in so many processes."""
     groups = [list(group) for _, group in groupby(session.items, lambda item: item.path)]
-    session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one place, which this process clears
+    places: Any = session.config._tmp_path_factory  # type: ignore[attr-defined]
+    place = places.getbasetemp()  # cleared by this process
     waiting, numbers = os.pipe()
     os.write(numbers, b"".join(number.to_bytes(2, "big") for number in range(len(groups))))
     os.close(numbers)
     processes: dict[int, int] = {}
-    for _ in range(count):
+    for number in range(count):
         said, saying = os.pipe()
         process = os.fork()
         if not process:
-            os.close(said)
+            for other in (said, *processes):
+                os.close(other)
+            places._basetemp = place / f"process-{number}"
+            places._basetemp.mkdir()
             os._exit(_work(session, groups, waiting, saying))
         os.close(saying)
         processes[said] = process
