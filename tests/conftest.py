@@ -17,6 +17,9 @@ __all__ = ["pytest_addoption", "pytest_runtestloop"]
 
 ROOT = Path(__file__).parent
 LONGEST = (
+    "test_packaging.py",
+    "proofs/test_forging.py",
+    "checker/equivalence/proving/test_proving.py",
     "checker/certification/test_attacked_verdicts.py",
     "checker/definedness/test_definedness.py",
     "checker/certification/test_command.py",
@@ -35,6 +38,11 @@ LONGEST = (
     "checker/certification/test_default_verdict.py",
     "checker/certification/test_examples.py",
     "checker/rechecker/test_forged_certificates.py",
+    "checker/equivalence/comparing/test_verdicts.py",
+    "semantics/debugger/tui/test_face.py",
+    "semantics/machine/validation/test_validating.py",
+    "semantics/machine/reference/test_agreement.py",
+    "test_layers.py",
     "semantics/operators/compiled/test_exact.py",
     "spec/test_cli.py",
     "proofs/test_findings.py",
