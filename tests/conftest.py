@@ -14,6 +14,9 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent
 LONGEST = (
     "semantics/runtimes/fastpath/jit/test_loading.py",  # others find the code that it compiles
+    "test_packaging.py",
+    "proofs/test_forging.py",
+    "checker/equivalence/proving/test_proving.py",
     "checker/certification/test_attacked_verdicts.py",
     "checker/definedness/test_definedness.py",
     "checker/certification/test_command.py",
@@ -32,6 +35,11 @@ LONGEST = (
     "checker/certification/test_default_verdict.py",
     "checker/certification/test_examples.py",
     "checker/rechecker/test_forged_certificates.py",
+    "checker/equivalence/comparing/test_verdicts.py",
+    "semantics/debugger/tui/test_face.py",
+    "semantics/machine/validation/test_validating.py",
+    "semantics/machine/reference/test_agreement.py",
+    "test_layers.py",
     "semantics/operators/compiled/test_exact.py",
     "spec/test_cli.py",
     "proofs/test_findings.py",

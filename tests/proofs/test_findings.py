@@ -8,7 +8,7 @@ from itertools import permutations
 
 import pytest
 from command_calls import called
-from sampling import sampled
+from sampling import left, sampled
 from smallest_findings import facts, smallest, smallest_first, uses
 from sonnx.proofs.findings import findings, small_graphs
 from sonnx.proofs.findings.executions import ASKED
@@ -43,7 +43,7 @@ def test_a_finding_stands_on_its_model(name: str) -> None:
     assert "NO " not in "\n".join(findings.lines(shown))
 
 
-@pytest.mark.parametrize("name", sampled(STATED, 3))
+@pytest.mark.parametrize("name", [*sampled(sorted({*STATED} - {"DeadNodes"}), 2), left("DeadNodes")])
 def test_no_smaller_graph_shows_a_finding(name: str) -> None:
     assert smallest(THEORY, STATED[name]) == GRAPHS[name]
 
@@ -61,7 +61,7 @@ def examined_with(name: str, needs: tuple[str, ...], graph: SmallGraph) -> Shown
         ("WrittenInputs", "NoWriteToInput"),
         ("StarvedWriter", "NoWriteToInput"),
         ("CountedByNodes", "SingleAssignment"),
-    ], 2),
+    ], 1),
 )  # fmt: skip
 def test_the_rule_that_is_missing_closes_the_gap(name: str, closing: str) -> None:
     shown = examined_with(name, (*STATED[name].needs, closing), GRAPHS[name])

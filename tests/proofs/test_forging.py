@@ -11,6 +11,7 @@ from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
 import pytest
+from sampling import sampled
 from sonnx.proofs.gates import gates
 from sonnx.proofs.kernel import kernel
 from sonnx.proofs.kernel.kernel import Forged, Refused, Theorem
@@ -286,7 +287,7 @@ UNSOUND = replace(PROPERTIES["SameStart"], name="Forged", premises=(), needs=(),
 
 @pytest.mark.parametrize(
     "theory",
-    [
+    sampled([
         LyingTheory(replace(THEORY.text, properties={**PROPERTIES, "SameStart": replace(UNSOUND, name="SameStart")})),
         changed_text(properties=Liar(PROPERTIES)),
         changed_text(functions=Liar(FUNCTIONS)),  # type: ignore[arg-type]
@@ -305,7 +306,7 @@ UNSOUND = replace(PROPERTIES["SameStart"], name="Forged", premises=(), needs=(),
         with_property(replace(UNSOUND, parameters=(*UNSOUND.parameters, *UNSOUND.parameters))),
         with_property(replace(UNSOUND, premises=(Premise("n", FALSE),))),
         with_property(replace(UNSOUND, goal=Expr("call", ("no_such_function",)))),
-    ],
+    ], 9),
     ids=["digest", "items", "functions", "proxy", "text", "names", "expression", "key", "other-name", "odd-name",
          "opaque", "set", "bound-name", "assertion", "sort", "twice", "let", "unknown"],
 )  # fmt: skip
@@ -431,7 +432,7 @@ def test_a_partner_without_a_parameter_is_read_of_all_its_values() -> None:
 
 @pytest.mark.parametrize(
     "goal",
-    [
+    sampled([
         "exists n in all_nodes(): true",
         "exists n in every Node: true",
         "exists t in every Tensor: true",
@@ -439,8 +440,8 @@ def test_a_partner_without_a_parameter_is_read_of_all_its_values() -> None:
         "exists n in every Node: scope_free(n)",
         "not (forall n in every Node: n != n)",
         "exists k in every Int, n in every Node: k = 0 and n = n",
-    ],
-)
+    ], 3),
+)  # fmt: skip
 def test_a_model_need_not_have_a_node(goal: str) -> None:
     theory = stated(
         'define scope_free(n: Node): Bool "Any node." = n = n',
@@ -519,7 +520,7 @@ def test_what_is_no_definition_has_no_body(kind: str) -> None:
         kernel.smt(theory, "Forged", hints=replace(LOOK, closed=("odd",)))
 
 
-@pytest.mark.parametrize("name", ["sin", "cos", "tan", "sinh", "rem", "pi"])
+@pytest.mark.parametrize("name", sampled(["sin", "cos", "tan", "sinh", "rem", "pi"], 2))
 def test_a_function_of_the_text_is_none_that_the_solver_knows(name: str) -> None:
     theory = stated(f'fun {name}(k: Int): Int "Any number."', f'theorem Forged "Not 1." shows {name}(5) != 1')
     assert isinstance(kernel.smt(theory, "Forged"), Refused)

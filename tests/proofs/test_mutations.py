@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from proof_mutations import without_conjunct, without_premise
 from proved import THEORY
+from sampling import sampled
 from sonnx.proofs.gates import suite
 from sonnx.proofs.kernel.theory import Theory
 from sonnx.proofs.models import picture, standard
@@ -85,12 +86,12 @@ def readable(model: Model) -> None:
     assert drawn.count("<circle") == len(model.universes.get("Tensor", ()))
 
 
-@pytest.mark.parametrize(("premise", "name"), PREMISES)
+@pytest.mark.parametrize(("premise", "name"), sampled(PREMISES, 6))
 def test_without_a_premise_of_a_firing_a_theorem_is_false(premise: str, name: str) -> None:
     readable(refuting(without_premise(TEXT, "Step/fire", premise), name))
 
 
-@pytest.mark.parametrize(("definition", "condition", "name"), CONDITIONS)
+@pytest.mark.parametrize(("definition", "condition", "name"), sampled(CONDITIONS, 12))
 def test_without_a_condition_a_theorem_is_false(definition: str, condition: str, name: str) -> None:
     readable(refuting(without_conjunct(TEXT, definition, condition), name))
 

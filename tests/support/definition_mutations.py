@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from sonnx.checker.definedness.proving import EFFORT, TIMEOUT, Finding, bounded, cases, judge_every, prove
+from sonnx.checker.definedness.proving import EFFORT, REFUTED, TIMEOUT, Finding, bounded, cases, judge_every, prove
 from sonnx.checker.smt.prover import Prover
 from sonnx.semantics.operators.symbolic.definedness import RANKS, Instance, explore, instances
 from sonnx.spec.elaborate.composition import applied_names
@@ -142,11 +142,16 @@ def detected(mutation: Mutation, at_once: Prover, prover: Prover, known: Whole) 
     every = chosen(core, known.most)
     few = every[:: 1 + len(every) // 6]
     found = next(_shown(few, prover, known), "")
+    open_ = ""
     if not found and known.every:
         judgement = judge_every(core, at_once)
-        if not judgement.reason and {*map(_kind, judgement.findings)} <= known.left:
+        findings = [finding for finding in judgement.findings if _kind(finding) not in known.left]
+        if not findings and not judgement.reason:
             return "" if judgement.paths else "no path gets to the end"
-    return found or next(_shown(every, prover, known), "")
+        refuted = [finding for finding in findings if finding.status == REFUTED]
+        found = f"{REFUTED}: {refuted[0].name}" if refuted else ""
+        open_ = f"not proved for every rank: {findings[0].name}" if findings else ""
+    return found or next(_shown(every, prover, known), open_)
 
 
 def _shown(tried: Sequence[Instance], prover: Prover, known: Whole) -> Iterator[str]:

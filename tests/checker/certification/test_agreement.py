@@ -16,6 +16,7 @@ import pytest
 import small_graphs as small
 import worlds
 import z3
+from sampling import sampled
 from sonnx.checker.smt import smtlib, solver
 from sonnx.semantics.facts.structure import Structure, Table
 from sonnx.semantics.formulas import evaluate as direct
@@ -107,7 +108,7 @@ def test_small_graphs_are_counted_up_to_renaming() -> None:
 @pytest.mark.parametrize(
     "part", [pytest.param(SAMPLE, id="sample"), pytest.param(1.0, id="all", marks=pytest.mark.campaign)]
 )
-@pytest.mark.parametrize("name", CONSTRAINTS)
+@pytest.mark.parametrize("name", sampled(CONSTRAINTS, 10))
 def test_both_meanings_agree_on_graphs_with_2_nodes_and_3_tensors(name: str, part: float) -> None:
     """On a sample, and in the campaign on all of them."""
     disagreements, verdicts = compared(CONSTRAINTS[name], map(seen, cases(part)[name]))

@@ -15,7 +15,7 @@ SUPPORT = Path(__file__).parents[2] / "support"
 pytestmark = pytest.mark.skipif(not INVALID.is_dir(), reason="the shared models are not at ../shared/models")
 
 MODELS = sorted(str(p.relative_to(SHARED)) for p in INVALID.rglob("*.onnx") if p.is_file())
-SAMPLE, BATCH = 8, 50
+SAMPLE, BATCH = 5, 50
 BATCHES = [
     pytest.param(random.Random(1).sample(MODELS, min(SAMPLE, len(MODELS))), id="sample"),
     *(

@@ -59,9 +59,9 @@ def runner() -> type[unittest.TestCase]:
     return chosen(made.test_cases["OnnxBackendNodeModelTest"], {f"{name}_cpu" for name in names})
 
 
-@pytest.mark.parametrize("block", sampled(range(BLOCKS), 3))
+@pytest.mark.parametrize("block", sampled(range(BLOCKS), 2))
 def test_a_block_of_the_node_tests_passes(block: int) -> None:
-    """Three blocks of twenty-four, and the others in the campaign. The tests are read when the first block runs: that
+    """Two blocks of twenty-four, and the others in the campaign. The tests are read when the first block runs: that
     takes seconds, and a collection of tests shall take none."""
     names = unittest.TestLoader().getTestCaseNames(runner())[block::BLOCKS]
     result = unittest.TestSuite(map(runner(), names)).run(unittest.TestResult())

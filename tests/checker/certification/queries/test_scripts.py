@@ -136,7 +136,7 @@ def asked_of_one(formulas: Iterable[str], most: int) -> list[Any]:
 
 
 @pytest.mark.parametrize(
-    ("formula", "solver"), asked_of_one((f for f in worlds.HOLD if not any(part in f for part in COMPUTED)), 20)
+    ("formula", "solver"), asked_of_one((f for f in worlds.HOLD if not any(part in f for part in COMPUTED)), 14)
 )
 def test_a_formula_of_the_language_means_what_the_text_says(formula: str, solver: str) -> None:
     facts, functions = worlds.structure(), worlds.functions()

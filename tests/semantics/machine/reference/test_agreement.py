@@ -120,12 +120,12 @@ def run_of_seed(seed: int) -> list[str]:
         return []
 
 
-@pytest.mark.parametrize("numbers", seeds(10_000, 100))
+@pytest.mark.parametrize("numbers", seeds(10_000, 60))
 def test_random_models_with_bodies_and_functions(numbers: range) -> None:
     assert {seed: found for seed in numbers if (found := run_of_seed(seed))} == {}
 
 
-@pytest.mark.parametrize("numbers", seeds(5_000, 40))
+@pytest.mark.parametrize("numbers", seeds(5_000, 24))
 def test_random_scans_of_every_version(numbers: range) -> None:
     def compared(seed: int) -> list[str]:
         proto, given = scan_model(seed)
@@ -170,7 +170,7 @@ def shared() -> list[Path]:
     return sorted(SHARED.glob("control-flow/**/*.onnx")) if SHARED.is_dir() else []
 
 
-@pytest.mark.parametrize("path", sampled(shared(), 4), ids=lambda path: path.parent.name)
+@pytest.mark.parametrize("path", sampled(shared(), 2), ids=lambda path: path.parent.name)
 @pytest.mark.filterwarnings("ignore")
 def test_the_shared_models_that_hold_bodies(path: Path) -> None:
     model = load(path)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from sampling import sampled
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Model
 from sonnx.semantics.model.loader import load
@@ -55,14 +56,14 @@ def test_every_attack_on_external_data_is_refused_and_nothing_outside_is_opened(
 
 @pytest.mark.parametrize(
     "name",
-    [
+    sampled([
         "lfs-pointer/mnist-1.onnx",
         "onnx-tests/function_cycles/test_check_model_rejects_deeply_nested_cycle.onnx",
         "onnx-tests/shape_type/test_col2im_block_shape_overflow_18.onnx",
         "onnx-tests/tensor/test_check_tensor_invalid_dims__2.onnx",
         "onnx-tests/external_data/tensor_attrs/test_length_exceeds_available_data_raises.onnx",
-    ],
-)
+    ], 2),
+)  # fmt: skip
 def test_a_representative_one_stays_within_time_and_memory(name: str) -> None:
     program = (
         "import sys\n"
