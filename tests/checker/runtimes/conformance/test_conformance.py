@@ -113,6 +113,19 @@ def test_the_tests_of_the_wheel_are_cases(monkeypatch: pytest.MonkeyPatch) -> No
     assert conform([chosen], ["machine"])[0].outcome == "pass"
 
 
+def test_a_worker_takes_over_the_tests_that_were_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(suites, "KINDS", ("simple",))
+    first, *_ = references("onnx")
+    tests = suites.packed()
+    monkeypatch.setattr(suites, "_made", {})
+    monkeypatch.setattr("onnx.backend.test.loader.load_model_tests", lambda **_: ())
+    with pytest.raises(IndexError):
+        loaded(first)
+    monkeypatch.setattr(suites, "_made", {})
+    suites.unpack(tests)
+    assert [it.name for it in loaded(first)] == [first.name]
+
+
 # ---- Reports ----------------------------------------------------------------------------------
 
 
