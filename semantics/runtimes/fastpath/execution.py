@@ -121,7 +121,7 @@ def _first(
         results = step.compute(inputs, step.memory or given)
     rows = zip(step.writes, results, arena.expected[number], arena.plan.allowed[number], strict=False)
     writes = [(slot, value if value is whole else arena.settled(value, may)) for slot, value, whole, may in rows]
-    fixed = given.next == len(given.views) and all(view is not None for _, _, view in given.views)
+    fixed = given.next == len(given.views) and all(arena.lasts(view) for _, _, view in given.views)
     if ready is not None and ready.again and fixed:
         known = zip(inputs, step.reads, strict=True)
         stays = all(value is it for (_, value), it in zip(writes, results, strict=False))
