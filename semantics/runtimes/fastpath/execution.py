@@ -77,7 +77,19 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
 
 
 def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Section) -> None:
-    shared(len(section), lambda number, _: _run_branch(compiled, slots, arena, section[number], False))
+    failed: dict[int, Exception] = {}
+
+    def work(branch: int, _worker: int) -> None:
+        for number in section[branch]:
+            try:
+                _run_branch(compiled, slots, arena, (number,), False)
+            except Exception as error:  # the one that a run without branches meets is raised below
+                failed[number] = error
+                return
+
+    shared(len(section), work)
+    if failed:
+        raise failed[min(failed)]
     for branch in section:
         for number in branch:
             for slot in compiled.steps[number].dying:
