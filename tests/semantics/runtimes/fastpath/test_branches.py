@@ -103,7 +103,10 @@ def test_where_two_branches_fail_the_earlier_step_is_named(monkeypatch: pytest.M
         return np.negative(x, out=out)
 
     nodes = [node("Mul", ["x", "x"], ["s"]), node("Neg", ["s"], ["y"]), node("Add", ["s", "s"], ["t"])]
-    made = Session(net([*nodes, node("Neg", ["t"], ["z"])], outputs=("y", "z")), [provider(Neg=elementwise(negated))])
+    made = Session(
+        net([*nodes, node("Neg", ["t"], ["z"]), node("Add", ["y", "z"], ["w"])], outputs="w"),
+        [provider(Neg=elementwise(negated))],
+    )
     made.run(None, {"x": floats(0, 5)})
     for _ in range(3):
         with pytest.raises(RunError, match="/1:Neg"):
