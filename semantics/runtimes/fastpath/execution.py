@@ -77,7 +77,19 @@ def run_planned(compiled: Compiled, slots: Slots, arena: Arena) -> None:
 
 
 def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Section) -> None:
-    shared(len(section), lambda number, _: _run_branch(compiled, slots, arena, section[number], False))
+    failed: dict[int, Exception] = {}
+
+    def work(branch: int, _worker: int) -> None:
+        for number in section[branch]:
+            try:
+                _run_branch(compiled, slots, arena, (number,), False)
+            except Exception as error:  # the one that a run without branches meets is raised below
+                failed[number] = error
+                return
+
+    shared(len(section), work)
+    if failed:
+        raise failed[min(failed)]
     for branch in section:
         for number in branch:
             for slot in compiled.steps[number].dying:
@@ -121,7 +133,7 @@ def _first(
         results = step.compute(inputs, step.memory or given)
     rows = zip(step.writes, results, arena.expected[number], arena.plan.allowed[number], strict=False)
     writes = [(slot, value if value is whole else arena.settled(value, may)) for slot, value, whole, may in rows]
-    fixed = given.next == len(given.views) and all(view is not None for _, _, view in given.views)
+    fixed = given.next == len(given.views) and all(arena.lasts(view) for _, _, view in given.views)
     if ready is not None and ready.again and fixed:
         known = zip(inputs, step.reads, strict=True)
         stays = all(value is it for (_, value), it in zip(writes, results, strict=False))

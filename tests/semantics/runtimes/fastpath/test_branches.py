@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from threading import Barrier
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -89,3 +90,24 @@ def test_a_node_that_is_to_be_computed_alone_has_none_beside_it(
     kernel = Kernel(1, 99, elementwise(np.negative).prepare, alone=alone)
     compiled = Session(net(TWO), [provider(Neg=kernel)])._variant(frozenset()).compiled
     assert max(map(len, branches.sections(compiled, (1, 1, 1, 1)))) == longest
+
+
+def test_where_two_branches_fail_the_earlier_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(branches, "WORTH", -1)
+
+    def negated(x: Any, out: Any) -> Any:
+        if x[0] > 1:
+            if x[0] < 5:
+                sleep(0.02)
+            raise KernelError("it is small")
+        return np.negative(x, out=out)
+
+    nodes = [node("Mul", ["x", "x"], ["s"]), node("Neg", ["s"], ["y"]), node("Add", ["s", "s"], ["t"])]
+    made = Session(
+        net([*nodes, node("Neg", ["t"], ["z"]), node("Add", ["y", "z"], ["w"])], outputs="w"),
+        [provider(Neg=elementwise(negated))],
+    )
+    made.run(None, {"x": floats(0, 5)})
+    for _ in range(3):
+        with pytest.raises(RunError, match="/1:Neg"):
+            made.run(None, {"x": floats(2, 5)})

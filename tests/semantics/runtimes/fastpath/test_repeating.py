@@ -10,7 +10,7 @@ import onnx
 import pytest
 from machine_models import node, stored
 from onnx import TensorProto
-from sonnx.semantics.runtimes.fastpath import Session, branches
+from sonnx.semantics.runtimes.fastpath import Session, arena, branches
 from tables import table
 from toy_sessions import net
 
@@ -71,6 +71,7 @@ def _data(number: int) -> Any:
 @table("name, worth", [(name, worth) for name in NETS for worth in (-1.0, np.inf)])
 def test_runs_give_what_a_run_of_a_new_session_gives(name: str, worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(branches, "WORTH", worth)
+    monkeypatch.setattr(arena, "RECYCLED_BYTES", 1)
     made = Session(NETS[name])
     kept = [made.run(None, {"x": _data(number)})[0] for number in range(6)]
     for number, y in enumerate(kept):
