@@ -6,13 +6,16 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import gc
+import inspect
 import math
 import os
 import random
+import sys
 import time
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -28,6 +31,7 @@ from native_runs import NAME, bits, guarded_run
 from sonnx.semantics.runtimes.fastpath.jit import provider
 from sonnx.semantics.runtimes.fastpath.jit.crew import CREW, Crew, Execute
 from sonnx.semantics.runtimes.fastpath.jit.operations import DONE, POSTED
+from sonnx.semantics.runtimes.fastpath.workers import THREADS
 
 Arrays = dict[str, Any]
 C = 6
@@ -378,7 +382,8 @@ def _wide() -> tuple[Session, Arrays, tuple[Any, ...]]:
     session = Session(_model(WIDE), [NAME])
     inputs = {"x": _x((1, C, 60, 64), special=False)}
     session.run(None, inputs)
-    with CREW._lock:  # threads that wait for no list
+    with pytest.MonkeyPatch.context() as patch:  # threads that wait for no list
+        patch.setitem(CREW._users, "list", session)
         (alone,) = session.run(None, inputs)
     return session, inputs, bits(alone)
 
@@ -451,6 +456,40 @@ def test_memory_is_held_while_threads_work_for_a_caller_that_was_interrupted(mon
     assert len(memory) == 3 and all(it() is not None for it in memory)
     works.clear()
     assert all(it() is None for it in memory)
+
+
+@pytest.mark.skipif(THREADS < 2, reason="there is one thread")
+def test_a_run_that_is_interrupted_leaves_the_threads_ready() -> None:
+    """At each line of the crew's before that which says that the list is done."""
+    session, inputs, expected = _wide()
+    lines, start = inspect.getsourcelines(Crew.run)
+    done = start + next(k for k, text in enumerate(lines) if text.strip() == "finally:")
+    reached = 0
+    for number in range(1, 100):
+        left = number
+
+        def at_line(frame: FrameType, event: str, _: object) -> Any:
+            nonlocal left
+            within = frame.f_code in (Crew.run.__code__, Crew._call.__code__)
+            left -= within and event == "line" and not (frame.f_code is Crew.run.__code__ and frame.f_lineno >= done)
+            if within and not left:
+                left = -1
+                raise KeyboardInterrupt
+            return at_line if within else None
+
+        before = sys.gettrace()
+        sys.settrace(at_line)
+        try:
+            session.run(None, inputs)
+        except KeyboardInterrupt:
+            reached = number
+        finally:
+            sys.settrace(before)
+        assert bits(session.run(None, inputs)[0]) == expected
+        assert CREW._users == {}
+        if reached < number:
+            break
+    assert reached > 6
 
 
 def test_one_list_runs_at_a_time() -> None:
