@@ -28,8 +28,8 @@ _LIST: Final = "list"
 class Crew:
     """The threads of a process. A list is run by all of them, one list at a time.
 
-    Ctrl-C may come behind any call: so threads wait at a queue, which is native code and never half done, and one call says
-    who runs a list.
+    Ctrl-C may come behind any call: so threads wait at a queue, which is native code and never half done, and one call
+    says who runs a list.
     """
 
     def __init__(self) -> None:
