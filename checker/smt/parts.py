@@ -13,29 +13,28 @@ from dataclasses import replace
 from sonnx.semantics.formulas.ground import Query
 from sonnx.semantics.formulas.terms import TRUE, Argument, Term, conjunction
 
-SIZE = 2_000
-"""The number of clauses, or of conjuncts, of a part."""
 
-
-def parts(query: Query) -> Iterator[Query]:
+def parts(query: Query, size: int) -> Iterator[Query]:
     """Questions that together say what the query does: it follows where each of them follows.
 
-    None where the query is short, where its values have symbols, or where clauses wait for each other.
+    None where its values have symbols, or where clauses wait for each other. size: the number of clauses, or of
+    conjuncts, of a part.
     """
-    conjuncts = query.formula.args if isinstance(query.formula, Term) and query.formula.op == "and" else ()
-    if query.facts or max(len(query.clauses), len(conjuncts)) <= SIZE:
+    if query.facts:
         return
     bodies = dict(query.clauses)
     order = _founded(bodies)
     if len(order) < len(bodies):
         return
     heads = list(order)
-    for start in range(0, len(heads), SIZE):
-        own = heads[start : start + SIZE]
+    for start in range(0, len(heads), size):
+        own = heads[start : start + size]
         yield _part(query, bodies, own, [order[head] for head in own], own)
-    goals = [goal for goal in conjuncts or (query.formula,) if not (type(goal) is str and goal in order)]
-    for start in range(0, len(goals), SIZE):
-        some = goals[start : start + SIZE]
+    whole = query.formula
+    conjuncts = whole.args if isinstance(whole, Term) and whole.op == "and" else (whole,)
+    goals = [goal for goal in conjuncts if not (type(goal) is str and goal in order)]
+    for start in range(0, len(goals), size):
+        some = goals[start : start + size]
         yield _part(query, bodies, (), [_mentioned(goal) for goal in some], some)
 
 

@@ -19,9 +19,9 @@ from typing import Final
 import z3  # type: ignore[import-untyped]
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.formulas.ground import Query, optimistic
+from sonnx.semantics.formulas.terms import Term
 from sonnx.semantics.resources.process import paused
 
-from .parts import parts
 from .smtlib import CHUNK, Place, script, smtlib
 
 __all__ = [
@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 STATUSES = ("sat", "unsat", "unknown")
+PART = 2_000
+"""The clauses, or conjuncts, of a question above which it is asked in parts, of so many each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,13 @@ def ask(query: Query, *, negated: bool, timeout: float, seed: int = 0) -> tuple[
 
 def _in_parts(query: Query, timeout: float, seed: int) -> Told | None:
     """The answer to a long negated question, part by part, each in the time limit; None where that does not tell."""
+    if max(len(query.clauses), len(query.formula.args) if isinstance(query.formula, Term) else 0) <= PART:
+        return None
+    from .parts import parts  # few questions are long
+
     used: dict[str, None] = {}
     told = None
-    for part in parts(query):
+    for part in parts(query, PART):
         told = _asked(part, True, timeout, seed)
         if told[0] == "sat" and query.clauses:
             return None

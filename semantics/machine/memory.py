@@ -17,7 +17,7 @@ from ..errors import InternalError
 from ..model.elements import Buffer, DType, byte_size, decode, element_of, encode, owner_of
 from ..model.graph import ValueType
 from ..model.values import Array, Map, Optional, Sequence, Value
-from ..resources.making import quick
+from ..resources import quick
 from ..resources.persistent import PersistentMap, items, neighbours, put, remove
 from ..resources.process import OutOfBudget
 from .allocation.plan import ALIGNMENT, Allocator, aligned, allocate, release

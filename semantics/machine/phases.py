@@ -16,7 +16,7 @@ from ..errors import InternalError
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Application, Stuck
-from ..resources.making import quick
+from ..resources import quick
 from .memory import Region, Store
 from .state import State
 

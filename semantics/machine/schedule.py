@@ -14,7 +14,7 @@ from typing import Final
 from ..errors import InternalError
 from ..model.graph import GraphId, NodeId, TensorId
 from ..operators.application import Program
-from ..resources.making import quick
+from ..resources import quick
 from ..resources.persistent import PersistentMap, get, persistent_map, put, remove
 
 _MASK: Final = 2**64 - 1

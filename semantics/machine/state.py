@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..model.graph import GraphId, NodeId, TensorId
 from ..model.values import Value
 from ..operators.application import Program
-from ..resources.making import quick
+from ..resources import quick
 from ..resources.persistent import PersistentMap, get
 from .memory import Region, Store, load_value
 from .schedule import Agenda, Schedule

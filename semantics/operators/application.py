@@ -16,7 +16,7 @@ from ..model.graph import Attribute, Constant, Graph, GraphId, Model, NodeId, Te
 from ..model.schemas import operator_name
 from ..model.stored import array_of
 from ..model.values import Value
-from ..resources.making import quick
+from ..resources import quick
 from ..resources.process import OutOfBudget
 
 # The contract between the machine and the meaning of operators: what is applied, and what comes of it.

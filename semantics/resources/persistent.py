@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from .making import quick
+from . import quick
 
 K = TypeVar("K")
 V = TypeVar("V")

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import InternalError
 from ...model.graph import TensorId
-from ...resources.making import quick
+from ...resources import quick
 from ...resources.persistent import PersistentMap, items, neighbours, put, remove
 from ...resources.process import OutOfBudget
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 import small_graphs as small
 import worlds
-from sonnx.checker.smt import parts as module
 from sonnx.checker.smt import solver
 from sonnx.checker.smt.parts import parts
 from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
@@ -44,7 +43,7 @@ def world(formula: str, **tables: object) -> ground.Query:
 @pytest.fixture
 def one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A clause or a conjunct is a part."""
-    monkeypatch.setattr(module, "SIZE", 1)
+    monkeypatch.setattr(solver, "PART", 1)
 
 
 @table("name", NAMES)
@@ -53,7 +52,7 @@ def test_the_parts_answer_as_the_whole_does(name: str, monkeypatch: pytest.Monke
         whole = query(name, graph)
         expected = solver.solve(whole, 10)
         for size in (1, 2, 3):
-            monkeypatch.setattr(module, "SIZE", size)
+            monkeypatch.setattr(solver, "PART", size)
             answer = solver.solve(whole, 10)
             assert (answer.answers, answer.core) == (expected.answers, expected.core), (graph, size)
         monkeypatch.undo()
@@ -63,7 +62,7 @@ def test_the_parts_answer_as_the_whole_does(name: str, monkeypatch: pytest.Monke
 def test_each_part_holds_few_clauses_and_rests_on_heads_in_front() -> None:
     whole = query("Completeness", CHAIN)
     known: set[str] = set()
-    asked = list(parts(whole))
+    asked = list(parts(whole, 1))
     for part in asked:
         heads = [head for head, body in part.clauses if body != Term("true") or head not in known]
         assert len(heads) <= 1
@@ -86,7 +85,7 @@ def test_a_part_that_does_not_follow_is_not_granted() -> None:
 
 @pytest.mark.usefixtures("one")
 def test_clauses_that_wait_for_each_other_are_asked_as_a_whole() -> None:
-    assert list(parts(query("Acyclic", RING))) == []
+    assert list(parts(query("Acyclic", RING), 1)) == []
 
 
 @pytest.mark.usefixtures("one")
@@ -113,7 +112,7 @@ def test_unknown_facts_below_clauses_leave_a_formula_open() -> None:
 @pytest.mark.usefixtures("one")
 def test_a_part_without_an_answer_leaves_the_whole_open(monkeypatch: pytest.MonkeyPatch) -> None:
     asked, whole = solver._asked, query("Acyclic", CHAIN)
-    for silent, part in enumerate(parts(whole)):
+    for silent, part in enumerate(parts(whole, 1)):
 
         def gives_up(
             one: ground.Query, negated: bool, timeout: float, seed: int, part: ground.Query = part

@@ -7,7 +7,7 @@ import pickle
 from dataclasses import FrozenInstanceError, dataclass, field, replace
 
 import pytest
-from sonnx.semantics.resources.making import quick
+from sonnx.semantics.resources import quick
 
 
 @quick
