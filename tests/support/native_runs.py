@@ -3,10 +3,12 @@ memory ends."""
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import math
 import mmap
 import os
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,10 +22,11 @@ _ZONE = 1 << 12
 _NOTHING = 0
 
 
-def guarded_run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> list[Any]:
-    """The outputs of native code, twice the same; it is checked that it ran, and wrote in no byte beside its memory,
-    in which each float was a NaN before. A byte read behind an input ends the process."""
-    ran = []
+@contextlib.contextmanager
+def guards(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Within it native code runs in watched memory, in which each float is a NaN before, and it is checked that no byte
+    beside that is written. A byte read behind an input ends the process. Gives a list with an entry for each run."""
+    ran: list[int] = []
 
     def guarded(listed: Any, given: Any, _allocate: Any, run: Any = provider._run) -> Any:
         zones: list[Any] = []
@@ -42,6 +45,12 @@ def guarded_run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **input
 
     with monkeypatch.context() as patch:
         patch.setattr(provider, "_run", guarded)
+        yield ran
+
+
+def guarded_run(model: onnx.ModelProto, monkeypatch: pytest.MonkeyPatch, **inputs: Any) -> list[Any]:
+    """The outputs of native code, twice the same, in watched memory; it is checked that it ran."""
+    with guards(monkeypatch) as ran:
         session = Session(model, [NAME])
         first, second = session.run(None, inputs), session.run(None, inputs)
     assert len(ran) == 2

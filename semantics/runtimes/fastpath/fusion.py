@@ -86,15 +86,15 @@ def fits(link: Link, shape: Sizes, dtype: DType, given: Mapping[TensorId, Array]
         if link.op_type == "BatchNormalization":
             if known.shape != shape[1:2]:
                 return False
-        elif known.ndim > len(shape) or (known.size != 1 and _beside(known, len(shape)) != shape[1]):
+        elif known.ndim > len(shape) or (known.size != 1 and (_beside(known, len(shape)),) != shape[1:2]):
             return False
     return all(given[t].shape == shape and given[t].dtype == dtype for t in link.read)
 
 
 def _beside(known: Array, rank: int) -> int:
-    """The number of channels of an operand where it is one element for each, else -1."""
+    """The number of channels of an operand where it is one element for each, else -1; one axis is none of channels."""
     shape = (1,) * (rank - known.ndim) + known.shape
-    return shape[1] if all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
+    return shape[1] if rank > 1 and all(n == 1 for k, n in enumerate(shape) if k != 1) else -1
 
 
 def operations(links: Sequence[Link]) -> tuple[Operation, ...]:

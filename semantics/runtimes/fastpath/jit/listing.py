@@ -143,7 +143,7 @@ class Listed:
 
 
 def finished(listing: Listing) -> Listed:
-    """The operations with their addresses; those are left out whose results nothing reads."""
+    """The operations with their addresses; those are left out whose results nothing reads, if they refuse no data."""
     listing.operations = _merged(listing, _needed(listing))
     first: dict[TensorId, int] = {}
     last: dict[TensorId, int] = {}
@@ -190,7 +190,8 @@ def _needed(listing: Listing) -> list[Operation]:
     needed = set(listing.outputs)
     kept: list[Operation] = []
     for operation in reversed(listing.operations):
-        if not needed.isdisjoint(listing.root(t)[0] for t in operation.writes):
+        writes = {listing.root(t)[0] for t in operation.writes}
+        if operation.code in operations.REFUSING or not needed.isdisjoint(writes):
             needed.update(listing.root(t)[0] for t in operation.reads)
             kept.append(operation)
     return kept[::-1]
@@ -227,7 +228,8 @@ def _both(first: Operation, chain: Operation) -> Operation | None:
     if given != chain.integer("takes"):
         return None
     if first.code == operations.CHAIN:
-        if not {kind for _, kind, _ in first.steps} <= {operations.SCALAR, operations.TENSOR}:
+        fits = {operations.SCALAR, operations.TENSOR}.issuperset(kind for _, kind, _ in first.steps)
+        if not fits or given != operations.FLOAT:  # bytes between them have limits, and none of them is a NaN
             return None
         whole = {**chain.parameters, **ends, "source": first.parameters["source"], "takes": first.parameters["takes"]}
         return Operation(chain.code, chain.parts, whole, steps)

@@ -40,6 +40,8 @@ FIELDS: Final[Mapping[int, str]] = {
     PICK: "source* goal* indices* wide begins* repeat along* tuples width size rows rows_each",
 }
 """The parameters of each operation, by its code."""
+REFUSING: Final = frozenset({PICK})
+"""Operations that are not defined on all data of their shapes: they run where nothing reads what they write, too."""
 SLACK: Final = 512
 """Bytes behind data that are read by whole vectors: what is too much is not used."""
 ENDED: Final = 64

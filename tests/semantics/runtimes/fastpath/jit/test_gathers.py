@@ -102,6 +102,31 @@ def test_an_index_that_names_nothing_is_said_and_nothing_is_read(operator: str) 
         assert [bits(it) for it in session.run(None, inputs)] == [bits(it) for it in expected]
 
 
+UNREAD = (
+    "d = Gather(x, i)",
+    "r = Relu(x) d = Gather(r, i) e = Relu(d)",
+    "d = GatherElements(x, j)",
+    "d = GatherND(x, k)",
+)
+
+
+@table("nodes", UNREAD)
+def test_an_index_that_names_nothing_is_said_where_nothing_reads_the_result(nodes: str) -> None:
+    head = '<ir_version: 8, opset_import: ["" : 17]> g'
+    ends = "(float[4, 2] x, int64[2] i, int64[2, 2] j, int64[2, 1] k) => (float[4, 2] y)"
+    model = onnx.parser.parse_model(f"{head} {ends} {{ {nodes} y = Relu(x) }}")
+    session = Session(model, [NAME])
+    for index in (1, -4, 9, 9, -5, 1):
+        given = {"i": np.array([0, index]), "j": np.array([[0, 1], [2, index]]), "k": np.array([[0], [index]])}
+        inputs = {"x": np.ones((4, 2), np.float32), **given}
+        for it in (session, Session(model)):
+            if -4 <= index < 4:
+                assert np.all(it.run(None, inputs)[0] == 1)
+            else:
+                with pytest.raises(RunError, match="the indices are positions along the axis"):
+                    it.run(None, inputs)
+
+
 PARTS = (
     ("Slice", {"b": [1, -3], "e": [9, -1], "a": [0, 2]}, {}, 1),
     ("Slice", {"b": [-1], "e": [-99], "a": [1], "t": [-2]}, {}, 1),

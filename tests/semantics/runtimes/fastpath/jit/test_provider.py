@@ -110,6 +110,18 @@ def test_where_the_order_is_the_same_the_bits_are_those_of_numpy(body: str, monk
         assert bits(found) == bits(expected), shape
 
 
+VECTORS = ("y = Mul(x, v)", "r = Relu(x) a = Sub(v, r) y = Div(a, r)", "a = Add(x, v) b = Mul(a, k) y = Add(b, a)")
+
+
+@table("body", VECTORS)
+def test_a_vector_with_a_known_one_gives_the_bits_of_numpy(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.arange(-2, C - 2, dtype=np.float32)
+    model = _model(body, "float[6] x")
+    (expected,) = Session(model).run(None, {"x": x})
+    (found,) = guarded_run(model, monkeypatch, x=x)
+    assert bits(found) == bits(expected)
+
+
 def test_a_product_and_a_sum_are_rounded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.full((1, C, 4, 17), 1 + 2.0**-12, np.float32)
     exact = np.float32(np.float64(x[0, 0, 0, 0]) ** 2 - (1 + 2.0**-11))

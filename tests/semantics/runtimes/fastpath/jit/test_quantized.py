@@ -218,6 +218,29 @@ def test_what_is_scaled_when_it_runs_is_one_operation(monkeypatch: pytest.Monkey
         assert bits(found) == bits(expected)
 
 
+PAIRS = (
+    "q = QuantizeLinear(r, s, z) y = DequantizeLinear(q, s, z)",
+    "q = QuantizeLinear(r, s, z) y = Cast<to = 1>(q)",
+    "q = QuantizeLinear(r, s, n) y = DequantizeLinear(q, s, n)",
+    "q = QuantizeLinear<axis = 0>(r, v, m) y = DequantizeLinear<axis = 0>(q, v, m)",
+    "q, e, f = DynamicQuantizeLinear(r) y = Cast<to = 1>(q)",
+)
+
+
+@table("nodes", PAIRS)
+def test_between_floats_bytes_have_their_limits(nodes: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"s": np.float32(0.1), "z": np.uint8(3), "n": np.int8(-5), "m": np.zeros(7, np.int8)}
+    known["v"] = np.full(7, 0.1, np.float32)
+    row = np.array([-1000, 1000, 1, np.nan, np.inf, -np.inf, 12.8], np.float32)
+    head = '<ir_version: 10, opset_import: ["" : 21]> g (float[7] x) => (float[7] y)'
+    for first in ("Identity", "Relu"):
+        model = onnx.parser.parse_model(f"{head} {{ r = {first}(x) {nodes} }}")
+        model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in known.items())
+        (expected,) = Session(model, ["machine"]).run(None, {"x": row})
+        (found,) = guarded_run(model, monkeypatch, x=row)
+        assert bits(found) == bits(expected), first
+
+
 def test_what_bytes_are_not_defined_on_is_said() -> None:
     known = {"s": np.float32(0), "z": np.uint8(3)}
     inputs = {"x": np.ones((2, 3), np.float32)}
