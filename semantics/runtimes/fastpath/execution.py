@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
+from typing import Final
 
 import numpy as np
 from sonnx.spec.terminal import one_line
@@ -29,6 +30,8 @@ class RunError(KernelError):
         self.requirement = requirement
 
 
+TOLD: Final = (RunError, Unsupported, ModelError, InternalError)
+"""Errors that are raised as they are: raised from themselves they would hold all that the run has in memory."""
 Slots = list[Value | None]
 
 
@@ -38,6 +41,8 @@ def run_plainly(compiled: Compiled, slots: Slots) -> None:
     for step in compiled.steps:
         try:
             results = step.compute([slots[it] for it in step.reads], step.memory or empty)
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(step.where, error) from error
         for slot, value in zip(step.writes, results, strict=False):
@@ -55,6 +60,8 @@ def run_recorded(compiled: Compiled, slots: Slots) -> Recorder:
         try:
             check_types(step.schema, given)
             results = step.compute(given, step.memory or recorder.allocate)
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(step.where, error) from error
         _check_outputs(step, results)
@@ -88,8 +95,11 @@ def _run_branches(compiled: Compiled, slots: Slots, arena: Arena, section: Secti
                 return
 
     shared(len(section), work)
-    if failed:
-        raise failed[min(failed)]
+    try:
+        for number in sorted(failed):
+            raise failed[number]
+    finally:  # as the error holds this frame
+        failed.clear()
     for branch in section:
         for number in branch:
             for slot in compiled.steps[number].dying:
@@ -107,6 +117,8 @@ def _run_branch(compiled: Compiled, slots: Slots, arena: Arena, numbers: Branch,
                 writes = given.writes
             else:
                 writes = _first(compiled, step, inputs, arena, number)
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(step.where, error) from error
         for slot, value in writes:
@@ -150,10 +162,8 @@ def _check_outputs(step: Step, results: Sequence[Value | None]) -> None:
 
 
 def failure(where: str, error: Exception) -> Exception:
-    """The error for an exception of a kernel; where: what messages call its node."""
+    """The error for an exception of a kernel that is none of `TOLD`; where: what messages call its node."""
     match error:
-        case RunError() | Unsupported() | ModelError() | InternalError():
-            return error
         case KernelError():
             return RunError(where, one_line(str(error)))
         case MemoryError():

@@ -16,7 +16,7 @@ from ...model.schemas import Schema, normal_domain
 from ...model.values import Value
 from . import provider
 from .correlation import Finish
-from .execution import failure
+from .execution import TOLD, failure
 from .functions import DOUBLE, SINGLE, DType, rectifying, scalar
 from .kernel import Allocate, Array, Compute, Inputs, Kernel, KernelError, Site
 from .kernels.convolution import Convolve, convolution
@@ -325,6 +325,8 @@ def _one_by_one(chain: Chain, given: dict[TensorId, Value | None], allocate: All
         try:
             check_types(single.schema, values)
             given[single.writes] = single.compute(values, allocate if last else np.empty)[0]
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(single.where, error) from error
     return given[chain.singles[-1].writes]

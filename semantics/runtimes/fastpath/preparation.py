@@ -27,7 +27,7 @@ from ...operators.application import Program, initializers
 from ...resources.process import OutOfBudget
 from .compiled import Compiled, Piece, linked, rebuilt
 from .control import Body, computing
-from .execution import failure
+from .execution import TOLD, failure
 from .kernel import Allocate, Compute, Inputs, KernelError, Outputs
 from .partition import Assignment, Partitioning, Refusal, Unit, asked, kernel_name, partitioned
 from .provider import ExecutionProvider, GraphViewer, MemoryInfo
@@ -143,6 +143,8 @@ def _folded(work: Preparation, n: NodeId) -> bool:
             results = admitting(schema, kernel.prepare(site))(inputs, np.empty)
     except (KernelError, MemoryError):
         return False  # the run says so, if it gets there
+    except TOLD:
+        raise
     except Exception as error:
         raise failure(_where(work.program, n), error) from error
     for t, value in zip(node.outputs, results, strict=False):
@@ -184,6 +186,8 @@ def _piece(work: Preparation, unit: Unit) -> Piece:
     if kernel.types is None:
         try:
             compute = prepared(kernel, site)
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(where, error) from error
     else:

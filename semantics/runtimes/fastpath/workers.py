@@ -87,8 +87,12 @@ class _Job:
         """Returns when all parts are done. Raises what one of them raised."""
         self._done.acquire()
         del self._work  # and the memory that it holds, which helpers that come too late would keep
-        if self._errors:
-            raise self._errors[0]
+        try:
+            for error in self._errors:
+                raise error
+        finally:  # what was raised holds this frame: it would hold itself, and all memory of the run
+            error = None
+            self._errors.clear()
 
 
 class _Workers:

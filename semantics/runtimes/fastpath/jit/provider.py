@@ -18,7 +18,7 @@ from ....model.schemas import normal_domain
 from ....model.stored import forget_pages
 from ....model.values import Value
 from .. import provider
-from ..execution import failure
+from ..execution import TOLD, failure
 from ..functions import SINGLE, DType
 from ..fusion import Chain, chain_of, chains, is_link
 from ..kernel import Allocate, Array, Compute, Inputs, Outputs, Site
@@ -339,6 +339,8 @@ def _one_by_one(subgraph: Subgraph, inputs: Inputs) -> tuple[dict[TensorId, Valu
         try:
             check_types(schemas.schema_at(it.node), given)
             results = it.compute(given, np.empty)
+        except TOLD:
+            raise
         except Exception as error:
             raise failure(it.where, error) from error
         written = {t: value for t, value in zip(_written(it.node), results, strict=False) if t is not None}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from threading import Barrier
 from time import sleep
 from typing import Any
+from weakref import ref
 
 import numpy as np
 import pytest
 from machine_models import node
+from sonnx.semantics.resources.process import paused
 from sonnx.semantics.runtimes.fastpath import RunError, Session, branches
 from sonnx.semantics.runtimes.fastpath.kernel import Kernel, KernelError
 from sonnx.semantics.runtimes.fastpath.workers import THREADS
@@ -111,3 +114,24 @@ def test_where_two_branches_fail_the_earlier_step_is_named(monkeypatch: pytest.M
     for _ in range(3):
         with pytest.raises(RunError, match="/1:Neg"):
             made.run(None, {"x": floats(2, 5)})
+
+
+@table("worth", [-1, 1])
+def test_a_run_that_fails_leaves_nothing_in_memory(worth: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even until garbage is collected: an error that held itself would hold the run."""
+    monkeypatch.setattr(branches, "WORTH", worth)
+
+    def negated(x: Any, out: Any) -> Any:
+        if x[0] > 1:
+            raise KernelError("it is small")
+        return np.negative(x, out=out)
+
+    made = Session(net(TWO), [provider(Neg=elementwise(negated))])
+    made.run(None, {"x": floats(0, 5)})
+    given = floats(2, 5)
+    known = ref(given)
+    with paused():
+        with suppress(RunError):  # pytest.raises would keep the error
+            made.run(None, {"x": given})
+        del given
+        assert known() is None
