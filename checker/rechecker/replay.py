@@ -6,6 +6,7 @@ witnesses, verdicts of rule sets. What cannot be derived here is named, never ta
 
 from __future__ import annotations
 
+import gc
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +15,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from sonnx.semantics.errors import ModelError, Unsupported
-from sonnx.semantics.resources.process import paused
 
 from . import files, operators, paths
 from .facts import Facts, external_locations, facts
@@ -81,14 +81,17 @@ def recheck(certificate: bytes | Path | str, model: Path | str, other: Path | st
 def compared(statement: Object, subject: Subject) -> Recheck:
     """The statement about a model against what is derived, by the added texts as their files are now."""
     forget()
+    collects = gc.isenabled()
+    gc.disable()  # it would look at millions of tuples again and again, and free none of them
     try:
-        with paused():
-            doubts = list(_model_file(statement, subject)) or list(_added(statement))
-            doubts = doubts or list(_replay(statement, subject))
+        doubts = list(_model_file(statement, subject)) or list(_added(statement)) or list(_replay(statement, subject))
     except RecursionError:
         doubts = [
             Doubt("the model or a formula of the certificate nests too deeply to be replayed here", refutes=False)
         ]
+    finally:
+        if collects:
+            gc.enable()
     reasons = tuple(dict.fromkeys(doubt.reason for doubt in doubts))
     rules = tuple(dict.fromkeys(doubt.rule for doubt in doubts if doubt.rule))
     waived = tuple(map(told, statement["predicate"].get("waivers", ())))
