@@ -1,6 +1,7 @@
 """The direct interpretation: a constraint judged by evaluating it over the facts of a structure, without a solver.
 
 Expressions are compiled by one table of rules; inductive predicates are least fixpoints. `judge` is the entry.
+What was compiled is kept and serves each structure: what it reads of one lies in the environment, beside the variables.
 Truth is Kleene's: a connective is unknown only where its unknown parts matter. Every other operation is unknown as
 soon as an argument is. The value of a fact at a key without a row is undefined, which is unknown with that reason.
 """
@@ -13,19 +14,20 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from dataclasses import dataclass, field, replace
 from itertools import product
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from sonnx.spec.elaborate.core import TRUE, Binding, Bound, Core
-from sonnx.spec.elaborate.formulas import Functions, cores
+from sonnx.spec.elaborate.core import TRUE, Binding, Bound, Core, Definition
+from sonnx.spec.elaborate.formulas import MANY, Functions, cores
 from sonnx.spec.elaborate.sorts import ANY
 from sonnx.spec.language.syntax import BOOL, INT, TEXT, Constraint, Expr, FunctionDeclaration, Sort
 
 from ..errors import InternalError
-from ..facts.structure import Element, Key, SetTable, Structure, Unknown, Value, ValueTable
+from ..facts.structure import Element, Key, SetTable, Structure, Unknown, Value
 from ..resources.process import paused
 from . import reading
 
-Env = list[Value]
+Env = list[Any]
+"""The values of the variables and what is read of the structure, each in its slot."""
 Code = Callable[[Env], Value]
 Atoms = Callable[[str], Callable[[Key], Value]]
 """The truth of the instances of an inductive symbol."""
@@ -42,13 +44,37 @@ class Compiled(NamedTuple):
     slot: int | None = None
 
 
+READS: Mapping[str, Callable[[str, Structure, Atoms], object]] = {
+    "structure": lambda _name, structure, _atoms: structure,
+    "rows": lambda name, structure, _atoms: structure.table(name).rows.get,
+    "table": lambda name, structure, _atoms: structure.table(name),
+    "truth": lambda name, _structure, atoms: atoms(name),
+}
+"""The things that code reads of a structure and of its inductive atoms, by the name of a fact or predicate."""
+Read = tuple[str, str]
+"""One of them, and the name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The structure that the fold reads, and the variables that slots were given to."""
+    """The slots given so far, None for those of variables, and the structure at hand. The code serves other structures,
+    so it may depend on nothing of this one but kinds: for each fact that it mentions, whether its table is one of sets.
+    """
 
     structure: Structure
-    atoms: Atoms
-    slots: list[Binding] = field(default_factory=list)
+    slots: list[Read | None] = field(default_factory=list)
+    kinds: dict[str, bool] = field(default_factory=dict)
+
+    def of_sets(self, fact: str) -> bool:
+        """Sets are what the table of a fact has."""
+        kind = self.kinds[fact] = isinstance(self.structure.table(fact), SetTable)
+        return kind
+
+    def read(self, what: str, name: str = "") -> int:
+        """The slot in which something of the structure lies."""
+        if (what, name) not in self.slots:
+            self.slots.append((what, name))
+        return self.slots.index((what, name))
 
 
 Context = reading.Context[Work, Compiled]
@@ -60,7 +86,7 @@ rule, compiled = DIRECT.rule, DIRECT.meaning
 def bind(variable: Binding, context: Context, *, sure: bool = True) -> tuple[int, Context]:
     """A fresh slot for a variable, and the context in which it is bound."""
     slot = len(context.work.slots)
-    context.work.slots.append(variable)
+    context.work.slots.append(None)
     return slot, context.bind(variable, Compiled(operator.itemgetter(slot), sure, slot))
 
 
@@ -222,47 +248,44 @@ def _size(core: Core, context: Context) -> Compiled:
 
 @rule("fact")
 def _fact(core: Core, context: Context) -> Compiled:
-    structure, key = context.work.structure, key_of(core, context)
-    table = structure.table(core.name)
-    if isinstance(table, SetTable):
-        return Compiled(_row(key, table), key.sure)
-    return Compiled(_value(context.cores.functions[core.name], key, table, structure))
+    key, work = key_of(core, context), context.work
+    if work.of_sets(core.name):
+        return Compiled(_row(key, work.read("rows", core.name)), key.sure)
+    return Compiled(_value(context.cores.functions[core.name], key, work))
 
 
 @rule("inductive")
 def _inductive(core: Core, context: Context) -> Compiled:
-    run, truth = key_of(core, context).run, context.work.atoms(core.name)
+    run, truth = key_of(core, context).run, context.work.read("truth", core.name)
 
     def code(env: Env) -> Value:
         place = run(env)
-        return place if isinstance(place, Unknown) else truth(place)
+        return place if isinstance(place, Unknown) else env[truth](place)
 
     return Compiled(code)
 
 
-def _row(key: KeyCode, table: SetTable) -> Code:
-    find, run, slot = table.rows.get, key.run, key.slot
+def _row(key: KeyCode, rows: int) -> Code:
+    run, slot = key.run, key.slot
     if key.sure and slot is not None:
-        return lambda env: find(env[slot], ())  # type: ignore[arg-type]
+        return lambda env: env[rows](env[slot], ())
 
     def row(env: Env) -> Value:
         place = run(env)
-        return place if isinstance(place, Unknown) else find(place, ())
+        return place if isinstance(place, Unknown) else env[rows](place, ())
 
     return row
 
 
-def _value(declaration: FunctionDeclaration, key: KeyCode, table: object, structure: Structure) -> Code:
-    if not isinstance(table, ValueTable):
-        raise InternalError(f"the table of {declaration.name} is a {type(table).__name__}")
-    find, run = table.rows.get, key.run
+def _value(declaration: FunctionDeclaration, key: KeyCode, work: Work) -> Code:
+    run, rows, structure = key.run, work.read("rows", declaration.name), work.read("structure")
 
     def value(env: Env) -> Value:
         place = run(env)
         if isinstance(place, Unknown):
             return place
-        entry = find(place)
-        return _undefined(declaration, place, structure) if entry is None else entry
+        entry = env[rows](place)
+        return _undefined(declaration, place, env[structure]) if entry is None else entry
 
     return value
 
@@ -376,9 +399,8 @@ def _equal_sets(left: tuple[Element, ...], right: tuple[Element, ...]) -> Value:
 
 def membership(domain: Core, context: Context) -> Callable[[Env, Value], Value]:
     """The test of an element for what `domain` denotes."""
-    table = context.work.structure.table(domain.name) if domain.head == "fact" else None
-    if isinstance(table, SetTable):
-        return _in_row(key_of(domain, context), table)
+    if domain.head == "fact" and context.work.of_sets(domain.name):
+        return _in_row(domain, context)
     run = compiled(domain, context).run
 
     def scanned(env: Env, element: Value) -> Value:
@@ -392,15 +414,16 @@ def membership(domain: Core, context: Context) -> Callable[[Env, Value], Value]:
     return scanned
 
 
-def _in_row(key: KeyCode, table: SetTable) -> Callable[[Env, Value], Value]:
-    run, find = key.run, table.rows.get
+def _in_row(domain: Core, context: Context) -> Callable[[Env, Value], Value]:
+    run, work = key_of(domain, context).run, context.work
+    rows, table = work.read("rows", domain.name), work.read("table", domain.name)
 
     def looked_up(env: Env, element: Value) -> Value:
         place = run(env)
         if isinstance(place, Unknown):
             return place
-        row = find(place, ())
-        return element in (row if len(row) <= SMALL else table.sets[place])
+        row = env[rows](place, ())
+        return element in (row if len(row) <= SMALL else env[table].sets[place])
 
     return looked_up
 
@@ -496,10 +519,9 @@ def domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Membe
     """The members of a domain that matter, through an index where the body gives one."""
     members = distinct(bound.domain, context)
     index = indexed(quantifier, bound.variable, body, context.scope)
-    table = context.work.structure.table(index.relation) if index else None
-    if index is None or not isinstance(table, SetTable):
+    if index is None or not context.work.of_sets(index.relation):
         return members
-    inverse, at = table.inverse, compiled(index.element, context).run
+    table, at = context.work.read("table", index.relation), compiled(index.element, context).run
     inside = membership(bound.domain, context)
 
     def looked_up(env: Env) -> Iterable[Element] | Unknown:
@@ -507,7 +529,7 @@ def domain(quantifier: str, bound: Bound, body: Core, context: Context) -> Membe
         if isinstance(element, (Unknown, tuple)):
             return members(env)
         chosen: list[Element] = []
-        for key in inverse.get(element, ()):
+        for key in env[table].inverse.get(element, ()):
             belongs = inside(env, key)
             if isinstance(belongs, Unknown):
                 return belongs
@@ -735,11 +757,8 @@ class Worklist:
         if self.functions[name].kind != "inductive":
             raise InternalError(f"{name} is no inductive predicate")
         definition = cores(self.functions).definition(name)
-        context: Context = reading.Context(cores(self.functions), Work(self.structure, self._atoms))
-        for parameter in definition.parameters:
-            _, context = bind(parameter, context)
-        run = compiled(definition.body, context).run
-        env: Env = [False] * len(context.work.slots)  # `run` alone uses it, one instance at a time
+        formula = _formula(definition, self.functions, self.structure)
+        run, env = formula.body, formula.env(self.structure, self._atoms)  # the one uses the other, an instance a time
         size = len(definition.parameters)
         if size == 1:
 
@@ -852,23 +871,23 @@ class Judgement:
 def judge(constraint: Constraint, functions: Functions, structure: Structure, *, limit: int = LIMIT) -> Judgement:
     """The verdict on a constraint, from all instances of its outermost universal quantifiers."""
     with paused():
-        return _judged(_chain(cores(functions).constraint(constraint).body, _context(functions, structure)), limit)
+        formula = _formula(cores(functions).constraint(constraint), functions, structure, instances=True)
+        return _judged(formula, formula.env(structure, _fixpoints(functions, structure).atoms), limit)
 
 
-def _judged(chain: _Chain, limit: int) -> Judgement:
+def _judged(formula: _Formula, env: Env, limit: int) -> Judgement:
     failures: list[Instance] = []
     unknowns: list[Instance] = []
     failed = undecided = 0
-    env: Env = [False] * chain.size
-    for value in _values(chain, env, 0):
+    for value in _values(formula, env, 0):
         if value is False:
             failed += 1
             if len(failures) < limit:
-                failures.append(Instance(chain.bindings(env)))
+                failures.append(Instance(formula.bindings(env)))
         elif isinstance(value, Unknown):
             undecided += 1
             if len(unknowns) < limit:
-                unknowns.append(Instance(chain.bindings(env), value.reason))
+                unknowns.append(Instance(formula.bindings(env), value.reason))
     verdict = "violated" if failed else "unknown" if undecided else "holds"
     return Judgement(verdict, tuple(failures), tuple(unknowns), failed, undecided)
 
@@ -884,16 +903,11 @@ def evaluate(
 
     sorts: of the variables, as far as they are known.
     """
-    formula = cores(functions).formula(expr, tuple((name, sorts.get(name, ANY)) for name in environment))
-    context = _context(functions, structure)
-    for parameter in formula.parameters:
-        _, context = bind(parameter, context)
-    run = compiled(formula.body, context).run
-    return run([*environment.values(), *[False] * (len(context.work.slots) - len(environment))])
-
-
-def _context(functions: Functions, structure: Structure) -> Context:
-    return reading.Context(cores(functions), Work(structure, _fixpoints(functions, structure).atoms))
+    over = tuple((name, sorts.get(name, ANY)) for name in environment)
+    formula = _formula(cores(functions).formula(expr, over), functions, structure)
+    env = formula.env(structure, _fixpoints(functions, structure).atoms)
+    env[: len(environment)] = environment.values()
+    return formula.body(env)
 
 
 def fixpoint(
@@ -916,12 +930,24 @@ def fixpoint(
 
 
 @dataclass(frozen=True, slots=True)
-class _Chain:
-    """The outermost universal quantifiers of a formula, and what stands below them."""
+class _Formula:
+    """A compiled formula: the outermost universal quantifiers that make its instances, and what stands below them.
+
+    slots, kinds: as in `Work`. Parameters have the first slots.
+    """
 
     loops: tuple[tuple[Binding, int, Members], ...]
     body: Code
-    size: int
+    slots: tuple[Read | None, ...]
+    kinds: Mapping[str, bool]
+
+    def fits(self, structure: Structure) -> bool:
+        """The code is one for this structure, too."""
+        return all(isinstance(structure.table(fact), SetTable) is kind for fact, kind in self.kinds.items())
+
+    def env(self, structure: Structure, atoms: Atoms) -> Env:
+        """An environment over a structure, the variables not set."""
+        return [False if read is None else READS[read[0]](read[1], structure, atoms) for read in self.slots]
 
     def bindings(self, env: Env) -> tuple[tuple[str, Sort, Element], ...]:
         """The current values of the variables."""
@@ -929,37 +955,55 @@ class _Chain:
         return tuple((name, sort, value) for name, sort, value in values if isinstance(value, (int, str)))
 
 
-def _chain(formula: Core, context: Context) -> _Chain:
-    loops = []
-    while formula.head == "forall":
-        variable = formula.bound[0].variable
-        members, slot, formula, context = outermost(formula, context)
+def _formula(
+    definition: Definition, functions: Functions, structure: Structure, *, instances: bool = False
+) -> _Formula:
+    """A definition of these functions, compiled for this structure and those with tables of the same kinds.
+
+    instances: with loops over the outermost universal quantifiers. It is kept with the cores of the functions, which
+    give the definitions in it their meanings.
+    """
+    text = cores(functions)
+    key = "direct", definition, instances
+    known = text.derived.get(key)
+    if isinstance(known, _Formula) and known.fits(structure):
+        return known
+    context: Context = reading.Context(text, Work(structure))
+    for parameter in definition.parameters:
+        _, context = bind(parameter, context)
+    body, loops = definition.body, []
+    while instances and body.head == "forall":
+        variable = body.bound[0].variable
+        members, slot, body, context = outermost(body, context)
         loops.append((variable, slot, members))
-    run = compiled(formula, context).run
-    return _Chain(tuple(loops), run, len(context.work.slots))
+    run, work = compiled(body, context).run, context.work
+    if len(text.derived) >= MANY:
+        text.derived.clear()
+    made = text.derived[key] = _Formula(tuple(loops), run, tuple(work.slots), work.kinds)
+    return made
 
 
-def _values(chain: _Chain, env: Env, depth: int) -> Iterator[Value]:
+def _values(formula: _Formula, env: Env, depth: int) -> Iterator[Value]:
     """The value of the body at each instance in turn; variables of unknown domains keep no value."""
-    if depth == len(chain.loops):
-        yield chain.body(env)
+    if depth == len(formula.loops):
+        yield formula.body(env)
         return
-    _, slot, members = chain.loops[depth]
+    _, slot, members = formula.loops[depth]
     values = members(env)
     if isinstance(values, Unknown):
-        for _, open_slot, _ in chain.loops[depth:]:
+        for _, open_slot, _ in formula.loops[depth:]:
             env[open_slot] = values
         yield values
         return
-    if depth == len(chain.loops) - 1:
-        body = chain.body
+    if depth == len(formula.loops) - 1:
+        body = formula.body
         for member in values:
             env[slot] = member
             yield body(env)
         return
     for member in values:
         env[slot] = member
-        yield from _values(chain, env, depth + 1)
+        yield from _values(formula, env, depth + 1)
 
 
 def _fixpoints(functions: Functions, structure: Structure) -> Fixpoints:

@@ -36,10 +36,12 @@ Made = Callable[[FunctionDeclaration | Constraint], Definition | None]
 
 
 class Cores:
-    """The cores over one text's functions. ahead: those that were made when the package was built."""
+    """The cores over one text's functions. ahead: those that were made when the package was built. derived: what
+    interpretations made of these cores and keep; it changes no result."""
 
     def __init__(self, functions: Functions, ahead: Made = lambda _: None) -> None:
         self.functions, self._ahead = functions, ahead
+        self.derived: dict[object, object] = {}
         self._definitions: dict[str, Definition] = {}
         self._formulas: dict[tuple[int, Variables], tuple[Expr, Definition]] = {}
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
 import worlds
 from sonnx.semantics.errors import InternalError
-from sonnx.semantics.facts.structure import SetTable, Unknown, ValueTable
+from sonnx.semantics.facts.structure import SetTable, Structure, Unknown, ValueTable
 from sonnx.semantics.formulas import evaluate as direct
+from sonnx.spec.elaborate.formulas import Cores, cores
 from sonnx.spec.language.errors import SpecError
 from sonnx.spec.language.parse import parse
-from sonnx.spec.language.syntax import Constraint, Expr
+from sonnx.spec.language.syntax import Constraint, Expr, FunctionDeclaration
 from tables import table
 
 
@@ -240,6 +243,97 @@ def test_a_hub_is_not_evaluated_after_each_of_its_premises() -> None:
     assert len(order) == length + 1
     assert order[0] == length
     assert many.asked <= 2 * length + 50
+
+
+# ---- What was compiled is kept ------------------------------------------------------------------
+
+KEPT = (
+    "forall n in whole(): n in many(0) and (good(n) or words(n) = words(9)) implies (exists m in whole(): reached(m))"
+)
+OTHER = {
+    "whole": SetTable({(): (0, 1, *range(4, 20))}),
+    "one": SetTable({}),
+    "many": SetTable({0: tuple(range(20))}),
+    "good": ValueTable({n: n > 3 for n in range(20)}),
+}
+
+
+def test_one_compiled_formula_serves_each_structure(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The facts, rows that are hashed, and the derived instances are those of the structure that is judged."""
+    constraint, functions = worlds.constraint(KEPT), worlds.functions()
+    first = direct.judge(constraint, functions, worlds.structure())
+    monkeypatch.delattr(direct, "compiled")
+    other = direct.judge(constraint, functions, worlds.structure(OTHER))
+    assert (first.verdict, other.verdict, other.failed) == ("holds", "violated", 17)
+    assert direct.judge(constraint, functions, worlds.structure()) == first
+
+
+def test_an_undefined_value_is_named_by_its_own_structure() -> None:
+    constraint, functions = worlds.constraint("size(3) = 1"), worlds.functions()
+    for name in "here", "there":
+        structure = Structure({"size": lambda: worlds.TABLES["size"]}, lambda _sort, _x, name=name: name)
+        (instance,) = direct.judge(constraint, functions, structure).unknowns
+        assert instance.reason == f"size({name}) is undefined"
+
+
+def test_tables_of_another_kind_are_another_formula() -> None:
+    constraint, functions = worlds.constraint("len(next(3)) = 0 and 1 not in next(3)"), worlds.functions()
+    undefined = {"next": ValueTable({})}
+    made = [worlds.structure(it) for it in (None, undefined, None)]
+    assert [direct.judge(constraint, functions, it).verdict for it in made] == ["holds", "unknown", "holds"]
+
+
+class Text(dict[str, FunctionDeclaration]):
+    """Functions that have their cores with them, as those of the specification do."""
+
+    cores: Cores
+
+
+@table(
+    ("formula", "declared", "verdicts"),
+    [
+        ("own(2)", 'define own(n: Node): Bool "." = n {} 1', ["violated", "holds"]),
+        ("own(3)", 'inductive own(n: Node) "." if n {} 3', ["holds", "violated"]),
+        (
+            "own(1)",
+            'define own(n: Node): Bool "." = ind(n) inductive ind(n: Node) "." if n {} 1',
+            ["holds", "violated"],
+        ),
+    ],
+)
+def test_the_same_names_in_another_text_are_another_formula(formula: str, declared: str, verdicts: list[str]) -> None:
+    """Also where both texts have the very same core of the constraint."""
+    constraint, structure = worlds.constraint(formula), worlds.structure()
+    texts = [Text(worlds.functions(declared.format(sign))) for sign in ("=", "!=")]
+    core = cores(texts[0]).constraint(constraint)
+    for text in texts:
+        text.cores = Cores(text, lambda it: core if it is constraint else None)
+    for _ in range(2):
+        assert [direct.judge(constraint, text, structure).verdict for text in texts] == verdicts
+
+
+@pytest.mark.parametrize("first", ["judge", "evaluate"])
+def test_a_formula_is_a_value_and_has_instances(first: str) -> None:
+    constraint, functions, structure = (
+        worlds.constraint("forall n in whole(): n in [0, 1]"),
+        worlds.functions(),
+        worlds.structure(),
+    )
+    for asked in (first, "judge", "evaluate"):
+        if asked == "judge":
+            assert direct.judge(constraint, functions, structure).failed == 2
+        else:
+            assert direct.evaluate(constraint.formula, {}, functions, structure) is False
+
+
+def test_what_is_kept_holds_no_structure() -> None:
+    functions, structure = worlds.functions(), worlds.structure(OTHER)
+    assert direct.judge(worlds.constraint(KEPT), functions, structure).failed == 17
+    assert cores(functions).derived
+    gone = weakref.ref(structure)
+    del structure
+    gc.collect()
+    assert gone() is None
 
 
 # ---- Defects ----------------------------------------------------------------------------------
