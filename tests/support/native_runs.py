@@ -25,7 +25,8 @@ _NOTHING = 0
 @contextlib.contextmanager
 def guards(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Within it native code runs in watched memory, in which each float is a NaN before, and it is checked that no byte
-    beside that is written. A byte read behind an input ends the process. Gives a list with an entry for each run."""
+    beside that is written. A byte read behind that, or behind an input, ends the process. Gives a list that has an
+    entry for each run."""
     ran: list[int] = []
 
     def guarded(listed: Any, given: Any, _allocate: Any, run: Any = provider._run) -> Any:
@@ -33,10 +34,9 @@ def guards(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
         def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
             size = math.prod(shape) * dtype.itemsize
-            memory = np.full(2 * _ZONE + size + 64, 0xFF, np.uint8)
-            start = _ZONE - (memory.ctypes.data + _ZONE) % -64
-            zones.extend((memory[:start], memory[start + size :]))
-            return np.ndarray(shape, dtype, memory.data, start)
+            memory = at_the_end(np.full(_ZONE + -(-size // 64) * 64, 0xFF, np.uint8))
+            zones.extend((memory[:_ZONE], memory[_ZONE + size :]))
+            return np.ndarray(shape, dtype, memory.data, _ZONE)
 
         found = run(listed, [at_the_end(it) for it in given], allocate)
         assert all((zone == 0xFF).all() for zone in zones), "bytes beside the memory were written"

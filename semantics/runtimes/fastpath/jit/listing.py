@@ -79,7 +79,8 @@ class Operation:
 class Listing:
     """The operations so far. shapes, types: of all tensors. temporary: the bytes of memory that is no tensor, by its
     number, which is negative. inside: for a tensor that lies in another one which, and at which byte. turned: for a
-    tensor of matrices those that it shows transposed; an operation that makes it is left out where nothing reads it."""
+    tensor of matrices those that it shows transposed; an operation that makes it is left out where nothing reads it.
+    passed: the tensors that are read beyond their ends."""
 
     shapes: Mapping[TensorId, Shape]
     types: Mapping[TensorId, DType]
@@ -90,6 +91,7 @@ class Listing:
     temporary: dict[int, int] = field(default_factory=dict)
     inside: dict[TensorId, tuple[TensorId, int]] = field(default_factory=dict)
     turned: dict[TensorId, TensorId] = field(default_factory=dict)
+    passed: set[TensorId] = field(default_factory=set)
     scratch: int = 0
 
     def add(self, code: int, parts: int, steps: Sequence[Step] = (), /, **parameters: Parameter) -> None:
@@ -110,10 +112,13 @@ class Listing:
         known = self.constants.get(tensor)
         return At(tensor if known is None else known)
 
-    def is_own(self, tensor: TensorId) -> bool:
-        """True where a tensor lies in the arena."""
+    def can_be_passed(self, tensor: TensorId) -> bool:
+        """True where whole vectors may be read beyond the end of a tensor: it lies in the arena, and stays there."""
         root, _ = self.root(tensor)
-        return root not in self.constants and root not in self.inputs and root not in self.outputs
+        if root in self.constants or root in self.inputs or root in self.outputs:
+            return False
+        self.passed.add(root)
+        return True
 
     def root(self, tensor: TensorId) -> tuple[TensorId, int]:
         """The tensor in whose memory a tensor lies, and at which byte."""

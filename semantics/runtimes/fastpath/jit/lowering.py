@@ -250,7 +250,7 @@ def _data(
         high, wide = placed.count
         plane = high * wide
         at = listing.at(source)
-        if (s, t) != (1, 1) or not listing.is_own(source):
+        if (s, t) != (1, 1) or not listing.can_be_passed(source):
             memory = listing.temporary_memory(BYTES * images * channels * plane + SLACK)
             copy(
                 listing, at, At(memory), (images * channels, high, wide), (height * width, s * width, t),
@@ -421,11 +421,12 @@ def _concat(listing: Listing, node: Node, site: Site) -> None:
     axis = integer(site, "axis") % len(shape)
     outer = math.prod(shape[:axis])
     row = math.prod(shape[axis:])
-    written = {t for it in listing.operations for t in it.writes}
+    written = {t for it in listing.operations for t in it.writes} - set(listing.outputs)
+    written -= listing.passed  # behind which memory must go on
     at, each = 0, listing.types[goal].itemsize
     for source in sources:
         size = math.prod(listing.shapes[source][axis:])
-        if outer == 1 and source in written and source not in listing.inside and source not in listing.outputs:
+        if outer == 1 and source in written and source not in listing.inside:
             listing.inside[source] = (goal, each * at)
         elif size and outer:
             copy(listing, listing.at(source), At(goal, each * at), (outer, size), (size, 1), (row, 1), each)
@@ -633,7 +634,7 @@ def _products(listing: Listing, left: TensorId, right: TensorId, goal: TensorId)
         pack(listing, listing.at(left), kernels, groups, rows, terms, family)
     # Whole vectors are read, beyond the end too where it is not that of one; such a row is cut into 3 and 1 of them.
     ends = columns == 4 * LANES if family == 1 else columns % LANES == 0
-    if not listing.is_own(right) and not ends:
+    if not ends and not listing.can_be_passed(right):
         data = At(listing.temporary_memory(BYTES * groups * terms * columns + SLACK))
         copy(listing, listing.at(right), data, (groups * terms * columns,), (1,), (1,))
     multiply(

@@ -110,6 +110,25 @@ def test_where_the_order_is_the_same_the_bits_are_those_of_numpy(body: str, monk
         assert bits(found) == bits(expected), shape
 
 
+ENDS = (
+    ("a = Relu(x) c = Conv(a, w1) y = Concat<axis = 1>(c, a)", (1, 1, 1, 1), (3, 1, 1, 1)),
+    ("b = Mul(x, k) a = Relu(x) p = MatMul(w1, a) y = Concat<axis = 0>(p, b, a)", (5, 9), (3, 5)),
+    ("a = Relu(x) r = Flatten(a) p = MatMul(r, a) c = Concat<axis = 0>(p, a) y = Concat<axis = 0>(c, p)", (3, 3), ()),
+)
+
+
+@table("body, shape, weights", ENDS)
+def test_behind_a_result_no_byte_is_read(
+    body: str, shape: tuple[int, ...], weights: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = _model(body, f"float[{', '.join(map(str, shape))}] x")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.ones(weights, np.float32), "w1"))
+    x = np.arange(-3, math.prod(shape) - 3, dtype=np.float32).reshape(shape)
+    (expected,) = Session(model).run(None, {"x": x})
+    (found,) = guarded_run(model, monkeypatch, x=x)
+    assert bits(found) == bits(expected)
+
+
 VECTORS = ("y = Mul(x, v)", "r = Relu(x) a = Sub(v, r) y = Div(a, r)", "a = Add(x, v) b = Mul(a, k) y = Add(b, a)")
 
 
