@@ -82,12 +82,17 @@ def check(judgement: Judgement) -> None:
 
 @pytest.mark.campaign
 @pytest.mark.parametrize("operator", definitions(), ids=label)
-def test_a_requirement_or_guard_less_is_noticed_or_listed(operator: CoreOperator) -> None:
+def test_what_is_listed_is_the_requirements_and_guards_less_that_go_unnoticed(operator: CoreOperator) -> None:
+    """No reason is missing, and none is given for what shows: each line holds in every definition that it speaks of.
+
+    Of several guards with one text one that goes unnoticed is enough.
+    """
     if label(operator) in exceptions():
         return
     written, (at_once, prover) = specification().written(operator), provers()
-    known = whole(written, at_once, prover)
-    assert not [m.name for m in mutations(written) if not listed(m) and not detected(m, at_once, prover, known)]
+    known, tried = whole(written, at_once, prover), list(mutations(written))
+    unnoticed = {m.name for m in tried if not detected(m, at_once, prover, known)}
+    assert unnoticed == {m.name for m in tried if listed(m)}
 
 
 def listed(mutation: Mutation) -> bool:
@@ -106,13 +111,13 @@ def test_what_is_listed_stands_in_the_text() -> None:
     assert [it for it in exceptions() if re.search("(^| )(require|guard) ", it) and it not in tried] == []
 
 
-SAMPLE = {"MatMul-1", "Gather-1", "Concat-4", "Flatten-11"}
-"""The definitions whose mutations are always tried."""
+SAMPLE = {"MatMul-1", "Gather-1", "Concat-4", "Flatten-11", "Trilu-14"}
+"""The definitions whose mutations are always tried; nothing is listed of Gather-1, and three lines of Trilu-14."""
 
 
 @pytest.mark.parametrize("operator", [o for o in definitions() if label(o) in SAMPLE], ids=label)
-def test_a_requirement_or_guard_less_in_a_sample_is_noticed_or_listed(operator: CoreOperator) -> None:
-    test_a_requirement_or_guard_less_is_noticed_or_listed(operator)
+def test_what_is_listed_in_a_sample_goes_unnoticed(operator: CoreOperator) -> None:
+    test_what_is_listed_is_the_requirements_and_guards_less_that_go_unnoticed(operator)
 
 
 # ---- the record -------------------------------------------------------------------------------
