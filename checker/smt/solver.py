@@ -176,25 +176,27 @@ class Session:
         timeout: seconds. effort: the greatest number of steps, which no clock counts; 0: no limit. The text ends before
         its `(check-sat)`.
         """
-        _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
-        read = _tell(self._context, text)
-        if read == "unknown":  # a limit was reached before all of the text was read
-            return Checked(read, (), "a limit was reached while the question was read")
-        return self.again(values, model=model, under=under)
+        with _asking:
+            _tell(self._context, f"(reset){_options(timeout, seed, effort)}{FINITE if finite else USUAL}")
+            read = _tell(self._context, text)
+            if read == "unknown":  # a limit was reached before all of the text was read
+                return Checked(read, (), "a limit was reached while the question was read")
+            return self.again(values, model=model, under=under)
 
     def again(self, values: Sequence[str] = (), *, model: bool = False, under: str = "") -> Checked:
         """The same about the text of the last `check`, within the same limits."""
-        context = self._context
-        status = _tell(context, f"(check-sat-assuming ({under}))" if under else "(check-sat)").strip()
-        if status not in STATUSES:
-            raise InternalError(f"the solver answered {status[:200]!r}")
-        if status == "unknown":
-            return Checked(status, (), _why(context))
-        if status == "unsat" or not (values or model):
-            return Checked(status)
-        if model:
-            return Checked(status, model=_tell(context, "(get-model)"))
-        return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
+        with _asking:
+            context = self._context
+            status = _tell(context, f"(check-sat-assuming ({under}))" if under else "(check-sat)").strip()
+            if status not in STATUSES:
+                raise InternalError(f"the solver answered {status[:200]!r}")
+            if status == "unknown":
+                return Checked(status, (), _why(context))
+            if status == "unsat" or not (values or model):
+                return Checked(status)
+            if model:
+                return Checked(status, model=_tell(context, "(get-model)"))
+            return Checked(status, tuple(_value(_tell(context, f"(eval {value})")) for value in values))
 
 
 def _value(printed: str) -> str:
@@ -226,20 +228,22 @@ FROM_KEYBOARD: Final = "interrupted from keyboard"
 """The solver's words when a signal ended its work."""
 _idle: dict[int, list[z3.Context]] = {}
 """Solvers that wait for a question, by process."""
-_lock = threading.Lock()
+_asking: Final = threading.RLock()
+"""Held by the thread that asks: the solver keeps options for all contexts, and what another thread holds within it at a
+fork, nobody gives back in the new process. So a fork waits for the end of a question."""
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_asking.acquire, after_in_parent=_asking.release, after_in_child=_asking.release)
 
 
 @contextmanager
 def _context() -> Iterator[z3.Context]:
     """A solver of its own. One that has answered is used again, reset: a new one costs more than most questions. A
     worker process makes its own."""
-    with _lock:
+    with _asking:
         idle = _idle.setdefault(os.getpid(), [])
-        context = idle.pop() if idle else None
-    context = context or z3.Context()
-    yield context
-    _tell(context, "(reset)")
-    with _lock:
+        context = idle.pop() if idle else z3.Context()
+        yield context
+        _tell(context, "(reset)")
         idle.append(context)
 
 

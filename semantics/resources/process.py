@@ -29,7 +29,8 @@ class OutOfBudget:
 def paused() -> Iterator[None]:
     """Without automatic collection: it would look at millions of tuples again and again, and free none of them."""
     enabled = gc.isenabled()
-    gc.disable()
+    if enabled:  # who finds it off has nothing to do: another thread may have switched it on in between
+        gc.disable()
     try:
         yield
     finally:

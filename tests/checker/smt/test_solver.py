@@ -463,3 +463,24 @@ def test_the_keys_that_interrupt_end_the_run_and_not_only_the_question() -> None
     with pytest.raises(KeyboardInterrupt):
         solver.Session().check(hard, 20)
     timer.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system forks no processes")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_process_that_is_forked_while_another_thread_asks_can_ask() -> None:
+    asking, question = threading.Event(), asked("Acyclic")
+
+    def ask() -> None:
+        with solver._context():
+            asking.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    asking.wait()
+    child = os.fork()
+    if not child:
+        signal.alarm(10)
+        os._exit(0 if solver.solve(question, 5).answers == ("unsat",) else 1)
+    thread.join()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
