@@ -234,8 +234,6 @@ def _cast(case: Case, x: Drawn) -> None:
 
 
 def _dynamic(case: Case, x: Drawn) -> None:
-    if 0 in x.shape:
-        return
     made = case.new(UINT8, x.shape, 0, x.free)
     scale = Drawn(f"{made.name}s", FLOAT, (), 0, x.free)
     zero = Drawn(f"{made.name}z", UINT8, (), 0, x.free)
@@ -311,7 +309,7 @@ def _mean(case: Case, x: Drawn) -> None:
 def _byte_product(case: Case, x: Drawn, zero: str = "") -> None:
     """A convolution or product of bytes."""
     is_image, of, gives = len(x.shape) in (3, 4), case.choose.choice(BYTES), case.choose.choice(BYTES)
-    if len(x.shape) < 2 or 0 in x.shape:
+    if len(x.shape) < 2:
         return
     stated: Arrays = {}
     if is_image and case.choose.random() < 0.7:
@@ -400,15 +398,13 @@ def _cut(case: Case, x: Drawn) -> None:
         case.node("Split", [x.name, lengths], first, second, axis=axis)
     else:
         step = case.choose.choice((1, 1, 2, -1))
-        begin, end = (-1, -99) if step < 0 else (x.shape[axis] - at, 99)
+        begin, end = (-1, -_MOST - 1) if step < 0 else (x.shape[axis] - at, _MOST)
         count = len(range(x.shape[axis])[slice(begin, end if step > 0 else None, step)])
         ends = [case.known(np.array([it])) for it in (begin, end, axis, step)]
         case.node("Slice", [x.name, *ends], _moved(case, x, sizes(count)))
 
 
 def _gathered(case: Case, x: Drawn) -> None:
-    if 0 in x.shape:
-        return
     operator = case.choose.choice(("Gather", "Gather", "GatherElements", "GatherND"))
     axis = 0 if operator == "GatherND" else case.choose.randrange(len(x.shape))
     n = x.shape[axis]
