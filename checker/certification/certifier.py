@@ -21,7 +21,7 @@ from sonnx.spec.library import specification
 from sonnx.spec.project import Waiver
 from sonnx.spec.terminal import Progress
 
-from . import results, scheduling
+from . import deciding, results, scheduling
 from . import rule_sets as sets
 from .question import Question, Sizes, question
 from .report import Report, Stated
@@ -79,7 +79,7 @@ def certify(
         others=others,
         sizes=sizes,
     )
-    with paused():
+    with paused(), deciding.under_way():
         return _report(asked, model, stated, dump, progress or _silent, witnesses=witnesses, types=types)
 
 

@@ -11,10 +11,12 @@ import os
 import signal
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.queues import SimpleQueue
+from threading import Lock
+from typing import Final
 
 from sonnx.semantics.errors import InternalError
 from sonnx.semantics.facts.structure import Structure
@@ -63,12 +65,29 @@ def worth_forking(nodes: int) -> bool:
     return nodes > LARGE and "fork" in multiprocessing.get_all_start_methods() and (os.cpu_count() or 1) > 1
 
 
+@contextmanager
+def under_way() -> Iterator[None]:
+    """While a thread certifies. No other one forks then, since what a thread holds at a fork nobody gives back in the
+    new process; one that is forking is waited for."""
+    me = object()
+    with _FORKING:
+        _UNDER_WAY.append(me)
+    try:
+        yield
+    finally:
+        _UNDER_WAY.remove(me)
+
+
+_FORKING: Final = Lock()
+_UNDER_WAY: Final[list[object]] = []
+
+
 def judge_constraints(task: Task, tell: Progress) -> Mapping[str, Judged]:
-    """Every constraint of the task by name.
+    """Every constraint of the task by name; by this process alone where another of its threads certifies.
 
     Raises InternalError when solver and direct evaluator disagree, or when a worker process dies.
     """
-    done = _by_processes(task, tell) if task.forks else _one_by_one(task, tell)
+    done = (_by_processes(task, tell) if task.forks else None) or _one_by_one(task, tell)
     tell("checking", len(task.constraints), len(task.constraints))
     return done
 
@@ -111,8 +130,9 @@ def _one_by_one(task: Task, tell: Progress) -> dict[str, Judged]:
 # ---- In worker processes ----------------------------------------------------------------------
 
 
-def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
-    """Each worker takes the next constraint when it has decided one; the longest come first."""
+def _by_processes(task: Task, tell: Progress) -> dict[str, Judged] | None:
+    """Each worker takes the next constraint when it has decided one; the longest come first. None where another thread
+    certifies."""
     context = multiprocessing.get_context("fork")
     queue: SimpleQueue[int | None] = context.SimpleQueue()
     task = replace(task, constraints=sorted(task.constraints, key=lambda it: not long(it, task.functions)))
@@ -120,14 +140,17 @@ def _by_processes(task: Task, tell: Progress) -> dict[str, Judged]:
         queue.put(position)
     workers, ends = [], []
     try:
-        for _ in range(WORKERS):
-            queue.put(None)
-            end, other = context.Pipe(duplex=False)
-            worker = context.Process(target=_work, args=(task, queue, other), daemon=True)
-            worker.start()
-            other.close()
-            workers.append(worker)
-            ends.append(end)
+        with _FORKING:
+            if len(_UNDER_WAY) > 1:
+                return None
+            for _ in range(WORKERS):
+                queue.put(None)
+                end, other = context.Pipe(duplex=False)
+                worker = context.Process(target=_work, args=(task, queue, other), daemon=True)
+                worker.start()
+                other.close()
+                workers.append(worker)
+                ends.append(end)
         return _collected(ends, task, tell)
     finally:
         for worker in workers:

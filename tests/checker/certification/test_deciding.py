@@ -97,3 +97,15 @@ def test_a_constraint_reaches_what_its_definitions_mention() -> None:
     names = {it.name for it in reached(completeness.formula, specification_.functions)}
     assert {"valued", "executable", "is_input", "producers"} <= names
     assert "contributes" not in names
+
+
+def test_no_process_is_forked_while_another_thread_certifies(examples: list[Path]) -> None:
+    """It could lack for ever what that thread holds at the fork."""
+    one = replace(task(examples[0]), forks=True)
+    with deciding.under_way():
+        assert deciding._by_processes(one, silent)
+        with deciding.under_way():  # as of another thread
+            assert deciding._by_processes(one, silent) is None
+            assert judge_constraints(one, silent).keys() == {it.name for it in one.constraints}
+        assert deciding._by_processes(one, silent)
+    assert not deciding._UNDER_WAY
