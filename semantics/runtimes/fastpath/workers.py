@@ -88,10 +88,9 @@ class _Job:
         self._done.acquire()
         del self._work  # and the memory that it holds, which helpers that come too late would keep
         try:
-            for error in self._errors:
-                raise error
+            if self._errors:
+                raise self._errors[0]
         finally:  # what was raised holds this frame: it would hold itself, and all memory of the run
-            error = None
             self._errors.clear()
 
 
