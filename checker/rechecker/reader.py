@@ -6,7 +6,7 @@ numbering, paths").
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -130,6 +130,7 @@ class _Reader:
         self._nodes: list[Node] = []
         self._tensors: list[Tensor] = []
         self._expanded = 0
+        self._has_loop = False
         self._functions: dict[FunctionKey, onnx.FunctionProto] = {}
         for function in proto.functions:
             self._functions.setdefault(_key(function), function)
@@ -140,6 +141,10 @@ class _Reader:
         implied = {"": 1} if not opsets and self._proto.ir_version < 3 else {}
         top = _Scope((), 0, "", implied | dict(opsets))
         self._graph(self._proto.graph, "/", None, top, top)
+        if self._has_loop and not self._loops():
+            raise ModelError(
+                "calls of functions and other nodes need each other's outputs, which the functions do not read"
+            )
         keys = tuple(_key(function) for function in self._proto.functions)
         return Reading(self._proto, self._graphs, self._nodes, self._tensors, opsets, keys)
 
@@ -211,6 +216,9 @@ class _Reader:
     def _list(
         self, nodes: Sequence[onnx.NodeProto], ports: list[tuple[Ports, Ports]], scope: _Scope, graph: Graph
     ) -> None:
+        if any((domain_of(node.domain), node.op_type, node.overload) in self._functions for node in nodes):
+            rows = [({*node.input} | _outer_names(node), {*node.output}) for node in nodes]
+            self._has_loop = self._has_loop or not _settles(rows)
         for index, (node, (inputs, outputs)) in enumerate(zip(nodes, ports, strict=True)):
             domain = domain_of(node.domain)
             path = paths.node(scope.prefix, index, domain, node.op_type, node.name)
@@ -286,6 +294,18 @@ class _Reader:
 
     # ---- calls ------------------------------------------------------------------------------
 
+    def _loops(self) -> bool:
+        """True where nodes need each other's outputs when calls are expanded: then a rule says so."""
+        held: dict[int, set[int]] = {}
+        for number in reversed(range(len(self._nodes))):  # bodies come behind the node that holds them
+            node = self._nodes[number]
+            read = {t for t in node.inputs if t is not None}
+            for body in node.bodies:
+                inner = self._graphs[body]
+                read |= {t for n in inner.nodes for t in held[n]} | {t for t in inner.outputs if t is not None}
+            held[number] = {t for t in read if self._tensors[t].graph <= node.graph}
+        return not _settles([(held[n], {*node.outputs} - {None}) for n, node in enumerate(self._nodes)])
+
     def _call(
         self,
         key: FunctionKey,
@@ -332,6 +352,41 @@ class _Reader:
         self._nodes.append(
             Node(path, "", scope.graph, "", "Identity", "", opset, (original,), (second,), {}, scope=scope.prefix)
         )
+
+
+def _settles(rows: Sequence[tuple[Set[str | int], Set[str | int | None]]]) -> bool:
+    """True where all rows can be done, each when what it reads of others has been written."""
+    sources = {name: number for number, (_, written) in enumerate(rows) for name in written if name not in ("", None)}
+    waits = [{sources[name] for name in read if name in sources} for read, _ in rows]
+    heard: dict[int, list[int]] = {}
+    for number, wait in enumerate(waits):
+        for source in wait:
+            heard.setdefault(source, []).append(number)
+    free = [number for number, wait in enumerate(waits) if not wait]
+    count = 0
+    while free:
+        count += 1
+        done = free.pop()
+        for number in heard.get(done, ()):
+            waits[number].discard(done)
+            if not waits[number]:
+                free.append(number)
+    return count == len(rows)
+
+
+def _outer_names(node: onnx.NodeProto) -> set[str]:
+    """What the graphs that a node holds read of the graphs around them."""
+    found: set[str] = set()
+    for attribute in node.attribute:
+        graphs: list[onnx.GraphProto] = [*attribute.graphs]
+        if attribute.HasField("g"):
+            graphs.append(attribute.g)
+        for graph in graphs:
+            inner = {name for it in graph.node for name in (*it.input, *_outer_names(it))}
+            inner |= {it.name for it in graph.output}
+            written = {name for it in graph.node for name in it.output}
+            found |= inner - written - {it.name for it in graph.input} - {it.name for it in graph.initializer}
+    return found
 
 
 def _key(function: onnx.FunctionProto) -> FunctionKey:

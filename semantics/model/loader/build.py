@@ -43,12 +43,19 @@ def build(
     proto: ModelProto, payloads: Payloads, source: str, files: tuple[ModelFile, ...] = (), content: bytes = b""
 ) -> Model:
     """G of a parsed model. Raises ModelError for what cannot be represented: recursion, expansion without measure,
-    external data that cannot be resolved. payloads gets the names of the external files."""
+    external data that cannot be resolved; and for cycles through calls whose functions do not read what they are given
+    (ONNX IR, "Graphs": nodes are in topological order). payloads gets the names of the external files."""
     lists = functions.Lists(payloads, proto.ir_version >= _TYPED_FROM)
     opsets = tuple((normal_domain(entry.domain), entry.version) for entry in proto.opset_import)
     implied = (("", 1),) if not opsets and proto.ir_version < _IMPORTS_FROM else ()
     top = functions.NameScope({}, 0, "", None, functions.opset_imports((*implied, *opsets)))
-    _Pass(lists, functions.read_functions(proto)).graph(proto.graph, "/", None, top, top)
+    made = _Pass(lists, functions.read_functions(proto))
+    made.graph(proto.graph, "/", None, top, top)
+    if made.circular and not functions.circular([((*n.inputs, *n.captures), n.outputs) for n in lists.nodes if n]):
+        raise ModelError(
+            f"the nodes of {made.circular} need each other's outputs, which ONNX forbids, though a function that is "
+            "called there does not read them: leave these inputs of the call out"
+        )
     return Model(
         graphs=tuple(graph for graph in lists.graphs if graph is not None),
         nodes=tuple(node for node in lists.nodes if node is not None),
@@ -77,6 +84,8 @@ class _Pass:
         self._operators: dict[tuple[str, str], tuple[str, str]] = {}
         self._value_types: dict[bytes, ValueType] = {}
         self._simple: dict[bytes, Attribute] = {}
+        self.circular = ""
+        """The first list of nodes with calls that has no order, the calls taken for nodes."""
 
     # ---- Graphs -------------------------------------------------------------------------------
 
@@ -193,6 +202,8 @@ class _Pass:
     # ---- Nodes --------------------------------------------------------------------------------
 
     def _nodes(self, protos: Sequence[NodeProto], resolved: Resolved, scope: functions.NameScope) -> None:
+        if self._functions and not self.circular and any(functions.callee(it) in self._functions for it in protos):
+            self.circular = scope.prefix or "/" if functions.circular(functions.as_written(protos)) else ""
         for index, proto in enumerate(protos):
             inputs, outputs = resolved[index]
             domain, operator = self._operator(proto.domain, proto.op_type)

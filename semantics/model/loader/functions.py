@@ -6,7 +6,7 @@ Definitions are also kept as written. Source: ONNX IR, "Functions".
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -281,6 +281,45 @@ def enter(
         depth=scope.depth + 1,
     )
     return Expansion(inner, tuple(repeats))
+
+
+Named = tuple[Iterable[Hashable], Iterable[Hashable]]
+"""What a node reads, and what it writes."""
+
+
+def circular(nodes: Sequence[Named]) -> bool:
+    """True where no order of the nodes has each behind those that write what it reads."""
+    writers = {name: number for number, (_, written) in enumerate(nodes) for name in written}
+    behind: list[list[int]] = [[] for _ in nodes]
+    missing = [0] * len(nodes)
+    for number, (read, _) in enumerate(nodes):
+        for writer in {writers[name] for name in read if name in writers}:
+            behind[writer].append(number)
+            missing[number] += 1
+    ready = [number for number, count in enumerate(missing) if not count]
+    for number in ready:
+        for it in behind[number]:
+            missing[it] -= 1
+            if not missing[it]:
+                ready.append(it)
+    return len(ready) < len(nodes)
+
+
+def as_written(nodes: Iterable[NodeProto]) -> list[Named]:
+    """By name what the nodes of a list, with their bodies, read and write: a call reads what it is given, also where
+    its function does not."""
+    return [((*node.input, *_free(node)), filter(None, node.output)) for node in nodes]
+
+
+def _free(node: NodeProto) -> Iterator[str]:
+    """The names of outer graphs that the bodies of a node read."""
+    for attribute in node.attribute:
+        bodies: list[GraphProto] = [*attribute.graphs, *([attribute.g] if attribute.HasField("g") else ())]
+        for body in bodies:
+            own = {it.name for it in body.input} | {it.name for it in body.initializer}
+            own |= {name for it in body.node for name in it.output}
+            read = (name for it in body.node for name in (*it.input, *_free(it)))
+            yield from (name for name in (*read, *(it.name for it in body.output)) if name not in own)
 
 
 def _given(function: Function, node: NodeProto, scope: NameScope) -> Mapping[str, Given]:

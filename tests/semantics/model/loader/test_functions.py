@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
 from onnx import AttributeProto, FunctionProto, ModelProto, helper, parser
+from sonnx.checker.rechecker import reader
 from sonnx.semantics.errors import ModelError
 from sonnx.semantics.model.graph import Attribute, Model
 from sonnx.semantics.model.loader import load_proto
 from sonnx.semantics.model.schemas import newest_opset
+from tables import table
 
 HEADER = '<ir_version: 10, opset_import: ["": 18, "local": 1]>\n'
 LOCAL = '<opset_import: ["": 18, "local": 1], domain: "local">'
@@ -321,3 +324,43 @@ def test_names_too_long_to_repeat_are_refused() -> None:
     text.functions[13].node[0].name = "n" * 1_000_000
     with pytest.raises(ModelError, match="too long"):
         load_proto(text)
+
+
+CALLED = (
+    "ignoring (a) => (b) { b = Constant<value_float = 1.0>() }",
+    "reading (a) => (b) { b = Abs(a) }",
+    "passing (a) => (b) { b = local.ignoring(a) }",
+    "within (a) => (b) { t = local.ignoring(u) u = Abs(t) b = Add(u, a) }",
+)
+"""Functions; a call of the first, or through the third, does not read what it is given."""
+ELSE = "else_branch = e () => (q) { q = Neg(x) }"
+
+
+@table(
+    "nodes, place",
+    [
+        ("v = local.ignoring(v) y = Add(x, v)", "/"),
+        ("v = local.ignoring(w) w = Abs(v) y = Add(x, w)", "/"),
+        ("v = local.passing(w) w = Abs(v) y = Add(x, w)", "/"),
+        ("y = local.within(x)", "/0:local::within!"),
+        (f"w = If(c) <then_branch = t () => (p) {{ p = Abs(v) }}, {ELSE}> v = local.ignoring(w) y = Add(x, w)", "/"),
+        (
+            f"y = If(c) <then_branch = t () => (p) {{ r = local.ignoring(s) s = Abs(r) p = Add(s, x) }}, {ELSE}>",
+            "/0:If.then_branch/",
+        ),
+        ("v = local.reading(w) w = Abs(v) y = Add(x, w)", ""),
+        ("v = local.ignoring(w) w = Abs(v) r = Abs(s) s = Abs(r) y = Add(x, w)", ""),
+        ("v = Abs(w) w = Abs(v) u = local.ignoring(x) y = Add(v, u)", ""),
+        ("y = Add(x, w) w = Abs(v) v = local.ignoring(x)", ""),
+    ],
+)
+def test_a_cycle_is_refused_where_a_call_in_it_does_not_read_what_it_is_given(nodes: str, place: str) -> None:
+    """Expanded it is none; the others are for a rule. The rechecker reads the same."""
+    made = proto(f"g (float[2] x, bool c) => (float[2] y) {{ {nodes} }}", *CALLED)
+    if not place:
+        assert load_proto(made).nodes and reader.read(made).nodes
+        return
+    with pytest.raises(ModelError, match=f"the nodes of {re.escape(place)} need each other's outputs"):
+        load_proto(made)
+    with pytest.raises(ModelError, match="need each other's outputs"):
+        reader.read(made)
