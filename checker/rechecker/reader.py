@@ -6,6 +6,7 @@ numbering, paths").
 
 from __future__ import annotations
 
+import graphlib
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -357,21 +358,12 @@ class _Reader:
 def _settles(rows: Sequence[tuple[Set[str | int], Set[str | int | None]]]) -> bool:
     """True where all rows can be done, each when what it reads of others has been written."""
     sources = {name: number for number, (_, written) in enumerate(rows) for name in written if name not in ("", None)}
-    waits = [{sources[name] for name in read if name in sources} for read, _ in rows]
-    heard: dict[int, list[int]] = {}
-    for number, wait in enumerate(waits):
-        for source in wait:
-            heard.setdefault(source, []).append(number)
-    free = [number for number, wait in enumerate(waits) if not wait]
-    count = 0
-    while free:
-        count += 1
-        done = free.pop()
-        for number in heard.get(done, ()):
-            waits[number].discard(done)
-            if not waits[number]:
-                free.append(number)
-    return count == len(rows)
+    waits = {number: {sources[name] for name in read if name in sources} for number, (read, _) in enumerate(rows)}
+    try:
+        graphlib.TopologicalSorter(waits).prepare()
+    except graphlib.CycleError:
+        return False
+    return True
 
 
 def _outer_names(node: onnx.NodeProto) -> set[str]:

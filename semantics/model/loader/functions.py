@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Final, NamedTuple
 
 from onnx import AttributeProto, FunctionProto, GraphProto, ModelProto, NodeProto
@@ -290,19 +291,12 @@ Named = tuple[Iterable[Hashable], Iterable[Hashable]]
 def circular(nodes: Sequence[Named]) -> bool:
     """True where no order of the nodes has each behind those that write what it reads."""
     writers = {name: number for number, (_, written) in enumerate(nodes) for name in written}
-    behind: list[list[int]] = [[] for _ in nodes]
-    missing = [0] * len(nodes)
-    for number, (read, _) in enumerate(nodes):
-        for writer in {writers[name] for name in read if name in writers}:
-            behind[writer].append(number)
-            missing[number] += 1
-    ready = [number for number, count in enumerate(missing) if not count]
-    for number in ready:
-        for it in behind[number]:
-            missing[it] -= 1
-            if not missing[it]:
-                ready.append(it)
-    return len(ready) < len(nodes)
+    order = TopologicalSorter({k: {writers[it] for it in read if it in writers} for k, (read, _) in enumerate(nodes)})
+    try:
+        order.prepare()
+    except CycleError:
+        return True
+    return False
 
 
 def as_written(nodes: Iterable[NodeProto]) -> list[Named]:
